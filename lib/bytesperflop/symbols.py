@@ -1,0 +1,119 @@
+"""Every symbol of the book, once: its meaning, its sign and its dimension.
+
+A *count* (elements, tokens, FLOPs, devices) is a pure number; only bytes and
+seconds have dimensions, kept as a pair of exponents ``(bytes, seconds)``.
+"""
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+Dimension = tuple[sp.Rational, sp.Rational]
+
+PURE: Dimension = (sp.Integer(0), sp.Integer(0))
+BYTES: Dimension = (sp.Integer(1), sp.Integer(0))
+SECONDS: Dimension = (sp.Integer(0), sp.Integer(1))
+BYTES_PER_SECOND: Dimension = (sp.Integer(1), sp.Integer(-1))
+PER_SECOND: Dimension = (sp.Integer(0), sp.Integer(-1))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the book knows of one symbol."""
+
+    symbol: sp.Symbol
+    meaning: str
+    dimension: Dimension
+
+
+TABLE: dict[sp.Symbol, Entry] = {}
+
+
+def _define(name: str, meaning: str, dimension: Dimension = PURE, **sign: bool) -> sp.Symbol:
+    symbol = sp.Symbol(name, **(sign or {"positive": True}))
+    TABLE[symbol] = Entry(symbol, meaning, dimension)
+    return symbol
+
+
+def _count(name: str, meaning: str) -> sp.Symbol:
+    return _define(name, meaning, positive=True, integer=True)
+
+
+def _share(name: str, meaning: str) -> sp.Symbol:
+    return _define(name, meaning, nonnegative=True)
+
+
+# The model
+N = _count("N", "parameters")
+d = _count("d", "width (hidden size)")
+L = _count("L", "layers")
+s = _count("s", "sequence length, tokens")
+a = _count("a", "query heads")
+g = _count("g", "key-value heads")
+V = _count("V", "vocabulary")
+d_ff = _count("d_ff", "MLP width")
+
+# The hardware
+F = _define("F", "achievable FLOP rate of one device", PER_SECOND)
+B = _define("B", "achievable one-way send bandwidth of one device", BYTES_PER_SECOND)
+alpha = _define("alpha", "latency of one message", SECONDS, nonnegative=True)
+
+# The job
+b = _define("b", "bytes per communicated element", BYTES)
+T = _count("T", "tokens: per replica and step (data), in flight (tensor)")
+T_g = _count("T_g", "tokens per step over all replicas")
+u = _count("u", "tokens per microbatch")
+n = _count("n", "elements of an array")
+k = _count("k", "microbatches accumulated before one synchronisation")
+
+# The split
+P = _count("P", "devices")
+p_d = _count("p_d", "data-parallel degree")
+t = _count("t", "tensor-parallel degree")
+p = _count("p", "pipeline-parallel degree (stages)")
+m = _count("m", "microbatches per step")
+v = _count("v", "model chunks per stage")
+tau = _define("tau", "time of one microbatch on one stage, forward and backward", SECONDS)
+c = _define("c", "delay of one stage boundary", SECONDS, nonnegative=True)
+
+
+def dimension(expression: sp.Expr) -> Dimension:
+    """Exponents of (byte, second) of an expression, read off its symbols.
+
+    ``dimension(x*y) = dimension(x) + dimension(y)``; the terms of a sum must agree.
+
+    Raises:
+        ValueError: a symbol outside :data:`TABLE`, a sum of unlike terms, or a
+            dimension in an exponent or a function's argument.
+
+    Example:
+        >>> dimension(b * F / (3 * B * T))
+        (0, 0)
+        >>> dimension(2 * N * b / B)
+        (0, 1)
+    """
+    expression = sp.sympify(expression)
+    if expression.is_number:
+        return PURE
+    if isinstance(expression, sp.Symbol):
+        if expression not in TABLE:
+            raise ValueError(f"symbol {expression}: not in the book's table of symbols")
+        return TABLE[expression].dimension
+    if isinstance(expression, sp.Pow):
+        base, exponent = expression.args
+        if dimension(exponent) != PURE:
+            raise ValueError(f"exponent {exponent}: must be a pure number")
+        inner = dimension(base)
+        if inner == PURE:
+            return PURE
+        return (inner[0] * exponent, inner[1] * exponent)
+    parts = [dimension(argument) for argument in expression.args]
+    if isinstance(expression, sp.Mul):
+        return (sum(part[0] for part in parts), sum(part[1] for part in parts))
+    if any(part != parts[0] for part in parts):
+        raise ValueError(f"{expression}: its terms have unlike dimensions {parts}")
+    if isinstance(expression, (sp.Add, sp.Max, sp.Min)):
+        return parts[0]
+    if parts[0] != PURE:
+        raise ValueError(f"{expression}: a function's argument must be a pure number")
+    return PURE
