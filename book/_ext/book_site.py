@@ -1,0 +1,92 @@
+"""What the whole site needs: MathJax and the library's wheel on the spot, a description a page."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+ROOT = Path(__file__).parents[2]
+DESCRIPTION_LENGTH = 200
+# MathJax 3 as it is loaded: the combined component, what it loads on demand, its fonts.
+MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2")
+logger = logging.getLogger(__name__)
+
+
+def settle_address(app: Sphinx, config) -> None:
+    """The environment's SITE_URL goes before the configured address, which ends with a slash."""
+    url = os.environ.get("SITE_URL", config.site_url)
+    config.site_url = config.html_baseurl = url.rstrip("/") + "/" if url else ""
+
+
+def load_mathjax_everywhere(app: Sphinx) -> None:
+    """Cell outputs hold mathematics that Sphinx does not see; so every page gets MathJax."""
+    app.set_html_assets_policy("always")
+
+
+def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """sphinx-proof gives each proposition's body, and each proof, the same id."""
+    for node in doctree.findall(nodes.Element):
+        if node.get("ids") in (["proof-content"], ["proof"]):
+            node["ids"] = []
+
+
+def describe(app: Sphinx, pagename: str, template: str, context: dict, doctree) -> None:
+    """A page without a description of its own is described by its first paragraph."""
+    if doctree is None or 'name="description"' in context["metatags"]:
+        return
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        if len(text) > DESCRIPTION_LENGTH:
+            text = text[:DESCRIPTION_LENGTH].rsplit(" ", 1)[0] + " …"
+        if text:
+            # The theme's own escaping, so that a quotation mark cannot end the attribute.
+            content = nodes.unescape(text).replace("&", "&amp;").replace('"', "&quot;")
+            content = content.replace("<", "&lt;")
+            context["metatags"] += f'\n<meta name="description" content="{content}" />'
+            return
+
+
+def copy_mathjax(outdir: Path) -> None:
+    source = Path(str(distribution("sphinx-mathjax-offline").locate_file("")))
+    source = source / "sphinx-mathjax-offline/static/mathjax"
+    for part in MATHJAX_PARTS:
+        target = outdir / "_static/mathjax" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (source / part).is_dir():
+            shutil.copytree(source / part, target, dirs_exist_ok=True)
+        else:
+            shutil.copy(source / part, target)
+
+
+def build_wheel(outdir: Path) -> None:
+    """Build the library's wheel into the site, from a copy: setuptools' leavings stay out."""
+    wheels = outdir / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(ROOT / "lib", f"{copy}/lib", ignore=shutil.ignore_patterns("*.egg-info"))
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        subprocess.run([*command, "--no-build-isolation", "-w", wheels, copy], check=True)
+
+
+def finish(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        copy_mathjax(Path(app.outdir))
+        build_wheel(Path(app.outdir))
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_config_value("site_url", "", "html")
+    app.connect("config-inited", settle_address)
+    app.connect("builder-inited", load_mathjax_everywhere)
+    app.connect("doctree-resolved", drop_repeated_ids)
+    app.connect("html-page-context", describe)
+    app.connect("build-finished", finish)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
