@@ -29,8 +29,17 @@ class Entry:
 TABLE: dict[sp.Symbol, Entry] = {}
 
 
+class Letter(sp.Symbol):
+    """A symbol that is printed in the order of this file: $bF/(3BT)$, not $Fb/(3BT)$."""
+
+    def sort_key(self, order=None):
+        """SymPy's key for printing, with the place in the table for the name."""
+        place = list(TABLE).index(self) if self in TABLE else len(TABLE)
+        return self.class_key(), (1, (f"{place:03d}{self.name}",)), sp.S.One.sort_key(), sp.S.One
+
+
 def _define(name: str, meaning: str, dimension: Dimension = PURE, **sign: bool) -> sp.Symbol:
-    symbol = sp.Symbol(name, **(sign or {"positive": True}))
+    symbol = Letter(name, **(sign or {"positive": True}))
     TABLE[symbol] = Entry(symbol, meaning, dimension)
     return symbol
 
@@ -39,27 +48,23 @@ def _count(name: str, meaning: str) -> sp.Symbol:
     return _define(name, meaning, positive=True, integer=True)
 
 
-def _share(name: str, meaning: str) -> sp.Symbol:
-    return _define(name, meaning, nonnegative=True)
-
-
 # The model
 N = _count("N", "parameters")
-d = _count("d", "width (hidden size)")
 L = _count("L", "layers")
+d = _count("d", "width (hidden size)")
 s = _count("s", "sequence length, tokens")
 a = _count("a", "query heads")
 g = _count("g", "key-value heads")
 V = _count("V", "vocabulary")
 d_ff = _count("d_ff", "MLP width")
 
-# The hardware
+# The hardware, and what is sent
+b = _define("b", "bytes per communicated element", BYTES)
+alpha = _define("alpha", "latency of one message", SECONDS, nonnegative=True)
 F = _define("F", "achievable FLOP rate of one device", PER_SECOND)
 B = _define("B", "achievable one-way send bandwidth of one device", BYTES_PER_SECOND)
-alpha = _define("alpha", "latency of one message", SECONDS, nonnegative=True)
 
 # The job
-b = _define("b", "bytes per communicated element", BYTES)
 T = _count("T", "tokens: per replica and step (data), in flight (tensor)")
 T_g = _count("T_g", "tokens per step over all replicas")
 u = _count("u", "tokens per microbatch")
