@@ -10,13 +10,13 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
 ROOT = Path(__file__).parents[2]
 DESCRIPTION_LENGTH = 200
 # MathJax 3 as it is loaded: the combined component, what it loads on demand, its fonts.
 MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2")
-logger = logging.getLogger(__name__)
+# sphinx-proof and sphinx-exercise give these ids to each of their boxes.
+REPEATED = (["proof-content"], ["proof"], ["exercise-content"], ["solution-content"])
 
 
 def settle_address(app: Sphinx, config) -> None:
@@ -25,15 +25,10 @@ def settle_address(app: Sphinx, config) -> None:
     config.site_url = config.html_baseurl = url.rstrip("/") + "/" if url else ""
 
 
-def load_mathjax_everywhere(app: Sphinx) -> None:
-    """Cell outputs hold mathematics that Sphinx does not see; so every page gets MathJax."""
-    app.set_html_assets_policy("always")
-
-
 def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """sphinx-proof gives each proposition's body, and each proof, the same id."""
+    """An id that a page has twice is none."""
     for node in doctree.findall(nodes.Element):
-        if node.get("ids") in (["proof-content"], ["proof"]):
+        if node.get("ids") in REPEATED:
             node["ids"] = []
 
 
@@ -76,16 +71,22 @@ def build_wheel(outdir: Path) -> None:
         subprocess.run([*command, "--no-build-isolation", "-w", wheels, copy], check=True)
 
 
+def begin(app: Sphinx) -> None:
+    """Cell outputs hold mathematics that Sphinx does not see: every page gets MathJax."""
+    app.set_html_assets_policy("always")
+    if app.builder.format == "html":
+        build_wheel(Path(app.outdir))
+
+
 def finish(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         copy_mathjax(Path(app.outdir))
-        build_wheel(Path(app.outdir))
 
 
 def setup(app: Sphinx) -> dict:
     app.add_config_value("site_url", "", "html")
     app.connect("config-inited", settle_address)
-    app.connect("builder-inited", load_mathjax_everywhere)
+    app.connect("builder-inited", begin)
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("html-page-context", describe)
     app.connect("build-finished", finish)
