@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import sympy as sp
-
-from bytesperflop.checks import non_negative, positive, whole
+from .checks import non_negative, positive, whole
 
 if TYPE_CHECKING:
     import numpy as np
 
 
 def ring_reduce_scatter_elements(p: Any, n: Any) -> Any:
-    """Elements that each device sends in a ring reduce-scatter: ``(p - 1)/p * n``.
+    r"""Elements that each device sends in a ring reduce-scatter: $\frac{p-1}{p}\,n$.
 
     Args:
         p: devices, a count.
@@ -34,44 +32,44 @@ def ring_reduce_scatter_elements(p: Any, n: Any) -> Any:
 
     Example:
         >>> ring_reduce_scatter_elements(4, 1000)
-        750
+        750.0
     """
     whole(p=p)
     non_negative(n=n)
-    return (p - 1) * n / sp.sympify(p)
+    return (p - 1) * n / p
 
 
 def ring_all_gather_elements(p: Any, n: Any) -> Any:
-    """Elements that each device sends in a ring all-gather: ``(p - 1)/p * n``.
+    r"""Elements that each device sends in a ring all-gather: $\frac{p-1}{p}\,n$.
 
     Args and errors as :func:`ring_reduce_scatter_elements`, n being the elements of the
     gathered array.
 
     Example:
         >>> ring_all_gather_elements(4, 1000)
-        750
+        750.0
     """
     return ring_reduce_scatter_elements(p, n)
 
 
 def ring_all_reduce_elements(p: Any, n: Any) -> Any:
-    """Elements that each device sends in a ring all-reduce: ``2 (p - 1)/p * n``.
+    r"""Elements that each device sends in a ring all-reduce: $\frac{2(p-1)}{p}\,n$.
 
     A reduce-scatter, then an all-gather; args and errors as
     :func:`ring_reduce_scatter_elements`.
 
     Example:
         >>> ring_all_reduce_elements(4, 1000)
-        1500
+        1500.0
         >>> from bytesperflop.symbols import n, p
-        >>> sp.limit(ring_all_reduce_elements(p, n), p, sp.oo)
+        >>> ring_all_reduce_elements(p, n).limit(p, "oo")
         2*n
     """
     return ring_reduce_scatter_elements(p, n) + ring_all_gather_elements(p, n)
 
 
 def ring_reduce_scatter_messages(p: Any) -> Any:
-    """Messages that each device sends in a ring reduce-scatter: ``p - 1``.
+    r"""Messages that each device sends in a ring reduce-scatter: $p-1$.
 
     Raises:
         ValueError: p is not a whole number of at least 1.
@@ -85,7 +83,7 @@ def ring_reduce_scatter_messages(p: Any) -> Any:
 
 
 def ring_all_gather_messages(p: Any) -> Any:
-    """Messages that each device sends in a ring all-gather: ``p - 1``.
+    r"""Messages that each device sends in a ring all-gather: $p-1$.
 
     Raises:
         ValueError: p is not a whole number of at least 1.
@@ -98,7 +96,7 @@ def ring_all_gather_messages(p: Any) -> Any:
 
 
 def ring_all_reduce_messages(p: Any) -> Any:
-    """Messages that each device sends in a ring all-reduce: ``2 (p - 1)``.
+    r"""Messages that each device sends in a ring all-reduce: $2(p-1)$.
 
     Raises:
         ValueError: p is not a whole number of at least 1.
@@ -111,10 +109,10 @@ def ring_all_reduce_messages(p: Any) -> Any:
 
 
 def transfer_time(elements: Any, messages: Any, b: Any, B: Any, alpha: Any) -> Any:
-    """Seconds that one device sends for: ``messages * alpha + elements * b / B``.
+    r"""Seconds that one device sends for, in the alpha-beta model.
 
-    The alpha-beta model: each message costs its latency, each byte its share of the
-    bandwidth, and the devices of a step send at the same time.
+    $\alpha\cdot\text{messages} + \frac bB\cdot\text{elements}$: each message costs its
+    latency, each byte its share of the bandwidth, and all devices send at once.
 
     Args:
         elements, messages: what the device sends, counts.
@@ -127,47 +125,47 @@ def transfer_time(elements: Any, messages: Any, b: Any, B: Any, alpha: Any) -> A
 
     Example:
         >>> transfer_time(1500, 6, b=4, B=1000, alpha=1)
-        12
+        12.0
     """
     non_negative(elements=elements, messages=messages, alpha=alpha)
     positive(b=b, B=B)
-    return messages * alpha + elements * b / sp.sympify(B)
+    return messages * alpha + elements * b / B
 
 
 def ring_reduce_scatter_time(p: Any, n: Any, b: Any, B: Any, alpha: Any) -> Any:
-    """Seconds of a ring reduce-scatter: ``(p - 1) alpha + (p - 1)/p * n b / B``.
+    r"""Seconds of a ring reduce-scatter: $(p-1)\,\alpha + \frac{p-1}{p}\frac{nb}{B}$.
 
     Args and errors as :func:`ring_reduce_scatter_elements` and :func:`transfer_time`.
 
     Example:
         >>> ring_reduce_scatter_time(4, 1000, b=4, B=1000, alpha=1)
-        6
+        6.0
     """
     sent = ring_reduce_scatter_elements(p, n)
     return transfer_time(sent, ring_reduce_scatter_messages(p), b, B, alpha)
 
 
 def ring_all_gather_time(p: Any, n: Any, b: Any, B: Any, alpha: Any) -> Any:
-    """Seconds of a ring all-gather: ``(p - 1) alpha + (p - 1)/p * n b / B``.
+    r"""Seconds of a ring all-gather: $(p-1)\,\alpha + \frac{p-1}{p}\frac{nb}{B}$.
 
     Args and errors as :func:`ring_all_gather_elements` and :func:`transfer_time`.
 
     Example:
         >>> ring_all_gather_time(4, 1000, b=4, B=1000, alpha=1)
-        6
+        6.0
     """
     sent = ring_all_gather_elements(p, n)
     return transfer_time(sent, ring_all_gather_messages(p), b, B, alpha)
 
 
 def ring_all_reduce_time(p: Any, n: Any, b: Any, B: Any, alpha: Any) -> Any:
-    """Seconds of a ring all-reduce: ``2 (p - 1) alpha + 2 (p - 1)/p * n b / B``.
+    r"""Seconds of a ring all-reduce: $2(p-1)\,\alpha + \frac{2(p-1)}{p}\frac{nb}{B}$.
 
     Args and errors as :func:`ring_all_reduce_elements` and :func:`transfer_time`.
 
     Example:
         >>> ring_all_reduce_time(4, 1000, b=4, B=1000, alpha=1)
-        12
+        12.0
     """
     sent = ring_all_reduce_elements(p, n)
     return transfer_time(sent, ring_all_reduce_messages(p), b, B, alpha)
