@@ -38,9 +38,16 @@ def test_where_the_count_was_published_to_the_last_digit_it_is_met():
     assert sum(counting.model_parameters(bloom).values()) == bloom.published_parameters
 
 
+def test_megatron_items_are_equation_2_of_its_paper_and_the_last_norm():
+    """N = 12Ld²(1 + 13/(12d) + (V + s)/(12Ld)): it leaves the last norm's 2d out."""
+    m = catalog.model("Megatron 1T")
+    L, d = m.layers, m.width
+    equation = 12 * L * d**2 + 13 * L * d + (m.vocabulary + m.sequence) * d
+    assert sum(counting.model_parameters(m).values()) == equation + 2 * d
+
+
 @pytest.mark.parametrize("run", catalog.published_runs("narayanan21_table1"), **BY_NAME)
 def test_table_1_counts_follow_from_its_shapes(run):
-    """N = 12Ld²(1 + 13/(12d) + (V + s)/(12Ld)), their equation 2, here item by item."""
     layers = run.layers * (sum(counting.layer_parameters(run.width).values()) + 13 * run.width)
     N = layers + (run.vocabulary + run.sequence) * run.width
     assert pytest.approx(run.published_parameters, abs=0.06e9) == N

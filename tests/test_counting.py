@@ -58,6 +58,20 @@ def test_skipping_or_recomputing_changes_the_count_and_no_number():
             np.testing.assert_allclose(other.gradients[name], gradient, rtol=1e-12, atol=1e-15)
 
 
+def test_grouped_queries_are_full_heads_with_keys_and_values_repeated():
+    d, a, g = 12, 6, 2
+    grouped = make_weights(d, a, g, V=7)
+    full = dict(grouped)
+    for name in ("0.key", "0.value"):
+        heads = grouped[name].reshape(d, g, d // a)
+        full[name] = np.repeat(heads, a // g, axis=1).reshape(d, d)
+    first, second = train_step(grouped, TOKENS, a, g), train_step(full, TOKENS, a)
+    assert first.loss == pytest.approx(second.loss, rel=1e-12)
+    for name in ("0.key", "0.value"):
+        summed = second.gradients[name].reshape(d, g, a // g, d // a).sum(axis=2).reshape(d, -1)
+        np.testing.assert_allclose(first.gradients[name], summed, rtol=1e-10, atol=1e-15)
+
+
 class Forgetful(Tally):
     """A tally that leaves one multiplication out: nothing computed, nothing counted."""
 
