@@ -68,6 +68,7 @@ def test_grouped_queries_are_full_heads_with_keys_and_values_repeated():
     first, second = train_step(grouped, TOKENS, a, g), train_step(full, TOKENS, a)
     assert first.loss == pytest.approx(second.loss, rel=1e-12)
     for name in ("0.key", "0.value"):
+        assert np.all(first.gradients[name])  # every head is used
         summed = second.gradients[name].reshape(d, g, a // g, d // a).sum(axis=2).reshape(d, -1)
         np.testing.assert_allclose(first.gradients[name], summed, rtol=1e-10, atol=1e-15)
 
