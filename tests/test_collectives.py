@@ -13,11 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bytesperflop.collectives import (
-    Call,
-    Network,
-    all_gather,
-    all_reduce,
-    reduce_scatter,
     ring_all_gather_elements,
     ring_all_gather_messages,
     ring_all_gather_time,
@@ -29,6 +24,7 @@ from bytesperflop.collectives import (
     ring_reduce_scatter_time,
     transfer_time,
 )
+from bytesperflop.network import Call, Network, all_gather, all_reduce, reduce_scatter
 from bytesperflop.symbols import B, alpha, b, dimension, n, p
 
 
@@ -224,6 +220,31 @@ def test_arguments_are_refused_by_name(call, message):
         call()
 
 
-def test_closed_forms_need_no_arrays():
-    script = "import sys, bytesperflop.collectives; sys.exit('numpy' in sys.modules)"
+@pytest.mark.parametrize("replicated", [True, False])
+def test_gradient_through_an_all_reduce(replicated):
+    """One loss that all devices compute alike: dloss/dx_r = dloss/dy, and nothing to reduce.
+
+    Only if each device has its own loss, and their sum is meant, is the gradient of an
+    all-reduce an all-reduce: of the devices' own gradients.
+    """
+    generator = np.random.default_rng(5)
+    xs = [generator.normal(size=3).astype(complex) for _ in range(4)]
+    of_each = [np.ones(3)] * 4 if replicated else [generator.normal(size=3) for _ in range(4)]
+
+    def losses(arrays):
+        ys = all_reduce(Network(4), arrays)
+        return [(weight * y**2 / 2).sum() for weight, y in zip(of_each, ys, strict=True)]
+
+    xs[2][1] += 1e-30j
+    nudged = [loss.imag / 1e-30 for loss in losses(xs)]
+    by_y = [weight * np.sum(xs, axis=0).real for weight in of_each]
+    if replicated:
+        np.testing.assert_allclose(nudged, [by_y[0][1]] * 4, rtol=1e-12)
+    else:
+        np.testing.assert_allclose(sum(nudged), all_reduce(Network(4), by_y)[2][1], rtol=1e-12)
+
+
+def test_closed_forms_and_wire_need_no_arrays_to_be_imported():
+    modules = "bytesperflop.collectives, bytesperflop.network"
+    script = f"import sys, {modules}; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
