@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from bytesperflop.schedules import (
     SCHEDULES,
     Operation,
-    ScheduleError,
-    dependencies,
     gpipe,
     one_forward_one_backward,
     schedule,
-    simulate,
 )
+from bytesperflop.timeline import ScheduleError, dependencies, simulate
 
 SIZES = st.integers(1, 6)
 TIMES = st.one_of(st.integers(1, 9), st.fractions(Fraction(1, 9), 9, max_denominator=9))
@@ -252,6 +250,10 @@ F, B = (lambda stage, j: Operation("F", stage, j)), (lambda stage, j: Operation(
             ),
             "^deadlock: B of microbatch 0 on stage 0 waits for B of microbatch 0 on stage 1, "
             "F of microbatch 1 on stage 1 waits for F of microbatch 1 on stage 0$",
+        ),
+        (
+            lambda o: o[1].remove(F(1, 1)) or o[0].append(F(1, 1)),
+            "^stage 0 cannot run F of microbatch 1 on stage 1",
         ),
     ],
 )
