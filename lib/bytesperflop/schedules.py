@@ -51,7 +51,7 @@ def one_forward_one_backward(p: int, m: int) -> list[Order]:
     Args and errors as :func:`gpipe`.
 
     Source: Narayanan et al., *Efficient large-scale language model training on GPU
-    clusters using Megatron-LM* (2021), section 2.2.
+    clusters using Megatron-LM* (2021).
 
     Example:
         >>> [f"{kind}{microbatch}" for kind, _, microbatch in one_forward_one_backward(2, 3)[0]]

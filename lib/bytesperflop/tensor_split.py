@@ -109,7 +109,8 @@ def step(
         output_gradient: gradient of the loss by the output, shape (T, d).
         fused: add up the input gradients of q, k, v (and of up and gate) before they are
             reduced; otherwise reduce each by itself.
-        input_gradient: also want the gradient by x.
+        input_gradient: also want the gradient by x. Without it the first layer reduces
+            once less, because its norm learns nothing: a learned gain would need its own.
         recompute: ``"none"`` keeps what the backward needs; ``"all"`` runs each layer's
             forward once more instead; ``"needed"`` does so without the last reduction,
             whose result no one uses.
@@ -120,8 +121,9 @@ def step(
     Raises:
         ValueError: t does not divide what it cuts, or recompute is none of the three.
 
-    Source: Shoeybi et al., *Megatron-LM* (2019), section 3; Korthikanti et al., *Reducing
-    activation recomputation in large transformer models* (2022), section 4.
+    Source: Shoeybi et al., *Megatron-LM* (2019), for the split; Korthikanti et al.,
+    *Reducing activation recomputation in large transformer models* (2022), for sequence
+    parallelism.
 
     Example:
         >>> network, x = Network(2), np.arange(24.0).reshape(3, 8) % 7
@@ -171,9 +173,8 @@ class _Split:
     keep_gathered: bool
 
     def spread(self, x: np.ndarray) -> Arrays:
-        return (
-            np.array_split(x, self.network.devices) if self.sequence else [x] * self.network.devices
-        )
+        t = self.network.devices
+        return np.array_split(x, t) if self.sequence else [x] * t
 
     def whole(self, xs: Arrays) -> np.ndarray:
         return np.concatenate(xs) if self.sequence else xs[0]
