@@ -7,8 +7,6 @@ SITE := _build/html
 BUILD := $(BIN)/jupyter-book build book --config _config.yml --toc "$(CURDIR)/_toc.yml" \
 	--path-output . -W -n --keep-going
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Frozen modules are of no use to a debugger, which says so on the standard error of every kernel.
-export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .PHONY: help book test lab serve clean constraints
 .DEFAULT_GOAL := help
@@ -31,7 +29,8 @@ test: $(STAMP) ## lint, types, unit tests, doctests; then the site, built and lo
 	$(BIN)/pytest -q -n 2 --dist loadfile tests/test_notebooks.py tests/site
 
 lab: $(STAMP) ## open the chapters as notebooks in JupyterLab
-	JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter" $(BIN)/jupyter lab --notebook-dir book
+	JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter" $(BIN)/jupyter lab --notebook-dir book \
+		$(if $(filter 0,$(shell id -u)),--allow-root)
 
 serve: $(STAMP) ## build, serve on localhost, rebuild what changes
 	-$(BUILD)

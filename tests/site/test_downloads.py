@@ -45,7 +45,7 @@ def fresh_kernel(tmp_path_factory) -> str:
         "argv": [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
         "display_name": "fresh",
         "language": "python",
-        "env": {"PIP_CONSTRAINT": constraints, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
+        "env": {"PIP_CONSTRAINT": constraints},
     }
     folder = place / "jupyter/kernels/fresh"
     folder.mkdir(parents=True)
