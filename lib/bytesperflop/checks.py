@@ -65,3 +65,21 @@ def whole(at_least: int = 1, **values: Any) -> None:
         allowed = f"a whole number of at least {at_least}"
         if _number(name, value, allowed) and (value != int(value) or value < at_least):
             raise ValueError(f"{name} = {value!r}: must be {allowed}")
+
+
+def not_above(**values: Any) -> None:
+    """Refuse the first keyword's number when it is above the second's.
+
+    Raises:
+        ValueError: names both arguments and their values.
+
+    Example:
+        >>> not_above(p=8, L=96)
+        >>> not_above(p=8, L=4)
+        Traceback (most recent call last):
+        ValueError: p = 8: must be at most L = 4
+    """
+    (name, value), (limit_name, limit) = values.items()
+    excess = value - limit
+    if not (isinstance(excess, sp.Basic) and excess.free_symbols) and excess > 0:
+        raise ValueError(f"{name} = {value!r}: must be at most {limit_name} = {limit!r}")

@@ -51,7 +51,7 @@ class Step:
     left: Side
     right: Side
     reason: str
-    decide: Callable[[Side], list[Verdict]]
+    decide: Callable[[Side, Side], list[Verdict]]
     verdicts: tuple[Verdict, ...] = ()
 
 
@@ -88,7 +88,7 @@ def decide_limit(left, right, variable, to, bound, given) -> list[Verdict]:
 
 def judge(name: str, step: Step) -> Step:
     """The step with its verdicts, or the error that they call for."""
-    verdicts = step.decide(step.right)
+    verdicts = step.decide(step.left, step.right)
     claim = f"{step.left} {step.relation} {step.right}"
     for verdict in verdicts:
         if verdict.holds is False:

@@ -71,7 +71,7 @@ def induct(
         left = sp.sympify(recurrence(earlier, *here))
         right = claim.subs(dict(zip(over, here, strict=True)), simultaneous=True)
         reason = _describe(edge, over, start)
-        step = Step("=", left, right, reason, partial(decide, "=", left, given=held))
+        step = Step("=", left, right, reason, partial(decide, "=", given=held))
         steps.append(judge(name, step))
     return Induction(name, claim, over, tuple(steps))
 

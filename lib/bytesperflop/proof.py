@@ -55,7 +55,7 @@ class Derivation(rendering.Shown):
         ['SymPy', 'Z3']
         >>> chain.equals(b * F / (2 * B * T), "a slip")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        bytesperflop.proof.FalseStep: data: step 'a slip' is false: ...
+        bytesperflop.decision.FalseStep: data: step 'a slip' is false: ...
 
     Raises:
         FalseStep, UndecidedStep, Malformed: as the module says.
@@ -104,7 +104,7 @@ class Derivation(rendering.Shown):
 
     def equals(self, right: Side, reason: str) -> "Derivation":
         """Add ``= right``."""
-        return self._add("=", right, reason, partial(decide, "=", self.last, given=self.given))
+        return self._add("=", right, reason, partial(decide, "=", given=self.given))
 
     def at_most(self, right: Side, reason: str, certificate=None) -> "Derivation":
         """Add ``≤ right``; ``certificate`` is ``right - left`` in a form seen to be ≥ 0."""
@@ -122,7 +122,7 @@ class Derivation(rendering.Shown):
             raise Malformed(f"{self.name}: to = {to}: must be 0 or oo")
         if variable in sp.sympify(bound).free_symbols or variable in right.free_symbols:
             raise Malformed(f"{self.name}: the limit and its bound must not contain {variable}")
-        check = partial(decide_limit, self.last, variable=variable, to=to, bound=bound)
+        check = partial(decide_limit, variable=variable, to=to, bound=bound)
         return self._add("→", right, reason, partial(check, given=self.given))
 
     def concludes(
@@ -145,7 +145,7 @@ class Derivation(rendering.Shown):
         return closed.equals(expected, "the result as stated")
 
     def _bound(self, relation: str, right: Side, reason: str, certificate) -> "Derivation":
-        check = partial(decide, relation, self.last, given=self.given, certificate=certificate)
+        check = partial(decide, relation, given=self.given, certificate=certificate)
         return self._add(relation, right, reason, check)
 
     def _add(self, relation: str, right: Side, reason: str, check) -> "Derivation":

@@ -79,6 +79,9 @@ p = _count("p", "pipeline-parallel degree (stages)")
 m = _count("m", "microbatches per step")
 v = _count("v", "model chunks per stage")
 tau = _define("tau", "time of one microbatch on one stage, forward and backward", SECONDS)
+delta = _define(
+    "delta", "extra time of the slowest stage, as a share of tau", nonnegative=True
+)
 c = _define("c", "delay of one stage boundary", SECONDS, nonnegative=True)
 
 

@@ -125,24 +125,35 @@ def prove(relation: str, left, right, given=()) -> tuple[bool | None, str, dict 
         one, two = translate(left), translate(right)
     except Untranslatable as error:
         return None, str(error), None
-    solver = z3.SolverFor("QF_NRA")
-    solver.set("rlimit", RESOURCES)
-    solver.add(*translate.conditions, *hypotheses)
+    known = [*translate.conditions, *hypotheses]
     for below, source in translate.denominators.items():
-        if (answer := solver.check(below == 0)) != z3.unsat:
+        answer, _ = _check([*known, below == 0])
+        if answer != z3.unsat:
             why = "can vanish" if answer == z3.sat else "could not be shown to differ from zero"
             return None, f"the denominator {source} {why}", None
     negation = {"=": one != two, "≤": one > two, "≥": one < two}[relation]
-    answer = solver.check(negation)
+    answer, solver = _check([*known, negation])
     if answer == z3.unsat:
         return True, "negation unsatisfiable", None
     if answer == z3.unknown:
         return None, f"undecided ({solver.reason_unknown()})", None
     model = solver.model()
-    found = {
-        x: _value(model.eval(y, model_completion=True)) for x, y in translate.variables.items()
-    }
-    return False, "counterexample", found
+    variables = translate.variables.items()
+    return (
+        False,
+        "counterexample",
+        {x: _value(model.eval(y, model_completion=True)) for x, y in variables},
+    )
+
+
+def _check(formulas) -> tuple[Any, Any]:
+    """Z3's answer from a fresh solver (an incremental one gives up its best tactic)."""
+    import z3
+
+    solver = z3.SolverFor("QF_NRA")
+    solver.set("rlimit", RESOURCES)
+    solver.add(*formulas)
+    return solver.check(), solver
 
 
 def _value(term: Any) -> sp.Rational:

@@ -1,0 +1,134 @@
+"""The page's propositions as chains that can be run with any assumption dropped.
+
+Every premise is written in full; ``given`` freezes what an assumption hides.
+"""
+
+import sympy as sp
+
+from . import assumptions as assume
+from .assumptions import Given, Proposition
+from .proof import Derivation, Quotient
+from .symbols import B, F, L, N, T, alpha, b, c, d, delta, m, p, p_d, t, tau
+
+
+def _data(given: Given) -> Derivation:
+    all_reduce = 2 * assume.ring_share_d * N * b / B + 2 * (p_d - 1) * alpha
+    flops = (6 + 2 * assume.recompute) * (1 + assume.scores) * N * T
+    backward = (4 + 2 * assume.recompute) * (1 + assume.scores) * N * T
+    waiting = sp.Max(0, assume.synchronisations * all_reduce - assume.overlap * backward / F)
+    per_flop = (6 + 2 * assume.recompute) * (1 + assume.scores)
+    ring = 2 * assume.ring_share_d * b * F / (B * T) + 2 * (p_d - 1) * alpha * F / (N * T)
+    hidden = assume.overlap * (4 + 2 * assume.recompute) * (1 + assume.scores)
+    return Derivation(
+        "communication per compute of data parallelism",
+        Quotient(given(waiting), given(flops) / F),
+        opening="$2N$ elements of $b$ bytes sent, $6N$ FLOPs a token done",
+    ).equals(
+        given(sp.Max(0, assume.synchronisations * ring - hidden) / per_flop),
+        "divide both by the work, $NT/F$",
+    )
+
+
+def _tensor(given: Given) -> Derivation:
+    per_layer = 4 + 2 * assume.unfused + 2 * assume.recompute
+    all_reduce = 2 * assume.ring_share_t * T * d * b / B + 2 * (t - 1) * alpha
+    communication = given(per_layer) * L * given(all_reduce)
+    share = given(assume.split_compute)
+    work = (6 + 2 * assume.recompute) * (1 + assume.scores)
+    time = [given(work), 12, L, d**2, T, 1 / F, 1 / share]
+    result = (
+        per_layer
+        * assume.split_compute
+        * (assume.ring_share_t * b * F / (B * d) + (t - 1) * alpha * F / (d**2 * T))
+        / (6 * work)
+    )
+    return Derivation(
+        "communication per compute of tensor parallelism",
+        Quotient(communication, [x for x in time if x != 1]),
+        opening="four all-reduces of $Td$ elements a layer, $6\\cdot 12d^2$ FLOPs a token",
+    ).equals(given(result), "strike what both have, then divide by $12d^2/F$")
+
+
+def _late(given: Given) -> sp.Expr:
+    """The time that a pipeline's schedule takes beyond the ideal $m\\tau$."""
+    return given((p - 1) * tau + m * delta * tau + 2 * (p - 1) * c)
+
+
+def _overhead(given: Given) -> Derivation:
+    makespan = given((m + p - 1) * tau + m * delta * tau + 2 * (p - 1) * c)
+    return (
+        Derivation(
+            "overhead of the pipeline",
+            Quotient([makespan - m * tau], m * tau),
+            opening="the schedule's length less the ideal, over the ideal",
+        )
+        .equals(Quotient(_late(given), m * tau), "$m\\tau$ of the schedule is work")
+        .equals(given((p - 1) / m + delta + 2 * (p - 1) * c / (m * tau)), "strike $\\tau$")
+    )
+
+
+def _bubble(given: Given) -> Derivation:
+    makespan = given((m + p - 1) * tau + m * delta * tau + 2 * (p - 1) * c)
+    idle = given((p - 1) + m * delta + 2 * (p - 1) * c / tau)
+    return (
+        Derivation(
+            "bubble fraction of the pipeline",
+            Quotient([makespan - m * tau], makespan),
+            opening="the schedule's length less the ideal, over the schedule's length",
+        )
+        .equals(Quotient(_late(given), makespan), "$m\\tau$ of the schedule is work")
+        .equals(idle / (m + idle), "strike $\\tau$")
+    )
+
+
+DATA = Proposition(
+    id="data",
+    title="Data-parallel communication does not depend on model size",
+    chapter="data-parallelism",
+    assumptions=(
+        assume.BANDWIDTH_BOUND,
+        assume.MANY_REPLICAS,
+        assume.NO_OVERLAP,
+        assume.ONE_SYNCHRONISATION,
+        assume.WEIGHTS_ONLY,
+        assume.NO_RECOMPUTE,
+    ),
+    chain=_data,
+    free_of=(N,),
+)
+
+TENSOR = Proposition(
+    id="tensor",
+    title="Tensor-parallel communication does not depend on batch size",
+    chapter="tensor-parallelism",
+    assumptions=(
+        assume.WHOLE_LAYER,
+        assume.MANY_SHARDS,
+        assume.BANDWIDTH_BOUND,
+        assume.FUSED_QKV,
+        assume.WEIGHTS_ONLY,
+        assume.NO_RECOMPUTE,
+    ),
+    chain=_tensor,
+    free_of=(L, T),
+)
+
+OVERHEAD = Proposition(
+    id="pipeline-overhead",
+    title="The pipeline's overhead",
+    chapter="pipeline-parallelism",
+    assumptions=(assume.EQUAL_STAGES, assume.FREE_BOUNDARIES),
+    chain=_overhead,
+    free_of=(tau,),
+)
+
+BUBBLE = Proposition(
+    id="pipeline-bubble",
+    title="The pipeline bubble fraction",
+    chapter="pipeline-parallelism",
+    assumptions=(assume.EQUAL_STAGES, assume.FREE_BOUNDARIES),
+    chain=_bubble,
+    free_of=(tau,),
+)
+
+PROPOSITIONS = {x.id: x for x in (DATA, TENSOR, OVERHEAD, BUBBLE)}
