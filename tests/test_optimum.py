@@ -199,6 +199,8 @@ def test_the_interior_value_is_exact():
     x, level = water_fill(k, P)
     assert level == interior_level(k, P) == sp.root(sp.prod(k) * P, 3)
     assert sp.simplify(overhead_sum(k, x) - interior_overhead(k, P)) == 0
+    two = (sp.Rational(1, 4), sp.Rational(1, 9))
+    assert interior_overhead(two, sp.Integer(36)) == overhead_sum(two, water_fill(two, 36).degrees)
     assert interior_overhead(k, 1) < 0  # below the thresholds it is no split's overhead
 
 

@@ -196,3 +196,12 @@ def test_sharding_frees_the_replicas():
     assert ways[-1] == 1
     with pytest.raises(ValueError, match="the shared part"):
         fewest_model_ways(N=175e9, P=16, memory=60e9, kept=0, sharded=16)
+
+
+def test_few_layers_pull_tensor_below_the_edge():
+    """Stages capped at 4: t = √((k_u + (k_d−k_u)/4)·P/k_t) = 10 lies below P/4 = 25."""
+    best = fixed_microbatch_fill(k_d=0.41, k_t=0.11, k_u=0.01, P=100, caps=(None, None, 4))
+    assert best == pytest.approx((2.5, 10, 4))
+    for t in (5, 9, 11, 25):
+        rival = (max(1, 100 / (4 * t)), t, min(4, 100 / t))
+        assert held(0.41, 0.11, 0.01, best) < held(0.41, 0.11, 0.01, rival)

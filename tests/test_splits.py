@@ -153,3 +153,10 @@ def test_every_runnable_split_obeys_and_none_is_missing(P, ways):
             p, rest = divmod(P, p_d * t)
             fits = rest == 0 and p > 0 and 96 % max(p, 1) == 0 and t * p >= ways
             assert ((p_d, t, p) in found) == (fits and 4e6 / (p_d * 64) >= 2048)
+
+
+def test_the_product_form_orders_the_runnable_splits():
+    wide = {"T_g": 1e9, "m": 1, "s": 1, "a": 64, "L": 64, "domain": 64, "ways": 1}
+    found = runnable_splits((0.02, 0.1, 0.1), 64, **wide)
+    assert [c.product for c in found] == sorted(c.product for c in found)
+    assert [c.sum for c in found] != sorted(c.sum for c in found)
