@@ -1,4 +1,4 @@
-"""Assumptions as objects: while one holds, a symbol of the full premise is frozen at an ideal value.
+"""Assumptions as objects: while one holds, a symbol of the full premise is frozen.
 
 A premise is written once, in full. An :class:`Assumption` names one symbol of it, the value
 that the symbol has while the assumption holds, and what it is otherwise. Dropping the
@@ -12,11 +12,11 @@ import sympy as sp
 
 from . import rendering
 from .proof import Derivation, Malformed
-from .sympy_engine import value
-from .symbols import d, k, p_d, s, t
 from .symbols import alpha as latency
 from .symbols import c as boundary_delay
+from .symbols import d, k, p_d, s, t
 from .symbols import delta as imbalance
+from .sympy_engine import value
 
 Given = Callable[[sp.Expr], sp.Expr]
 
@@ -27,6 +27,7 @@ class Assumption:
 
     name: str
     says: str
+    otherwise: str
     symbol: sp.Symbol
     ideal: sp.Expr
     actual: sp.Expr
@@ -52,13 +53,15 @@ unfused = _hidden("unfused")
 BANDWIDTH_BOUND = Assumption(
     "bandwidth-bound",
     "messages are long, so that the latency of each, $\\alpha$, does not count",
+    "every message costs $\\alpha$ on top",
     latency,
     sp.Integer(0),
     latency,
 )
 MANY_REPLICAS = Assumption(
     "many replicas",
-    "there are many replicas, so that the ring sends $2N$ elements, not $2N(p_d-1)/p_d$",
+    "there are many replicas, so that the ring sends $2N$ elements",
+    "it sends $2N(p_d-1)/p_d$",
     ring_share_d,
     sp.Integer(1),
     (p_d - 1) / p_d,
@@ -66,6 +69,7 @@ MANY_REPLICAS = Assumption(
 NO_OVERLAP = Assumption(
     "no overlap",
     "communication waits for the backward pass to end",
+    "the backward pass hides what fits behind it",
     overlap,
     sp.Integer(0),
     sp.Integer(1),
@@ -73,6 +77,7 @@ NO_OVERLAP = Assumption(
 ONE_SYNCHRONISATION = Assumption(
     "one synchronisation",
     "gradients are summed once a step, however many microbatches it has",
+    "they are summed after each of the $k$ microbatches",
     synchronisations,
     sp.Integer(1),
     k,
@@ -80,6 +85,7 @@ ONE_SYNCHRONISATION = Assumption(
 WEIGHTS_ONLY = Assumption(
     "weights only",
     "only products with weights count as work: attention's scores are left out",
+    "scores and values add $s/(6d)$ of the work",
     scores,
     sp.Integer(0),
     s / (6 * d),
@@ -87,6 +93,7 @@ WEIGHTS_ONLY = Assumption(
 NO_RECOMPUTE = Assumption(
     "no recomputation",
     "activations are kept for the backward pass, not computed a second time",
+    "the forward pass runs twice, its all-reduces too",
     recompute,
     sp.Integer(0),
     sp.Integer(1),
@@ -94,13 +101,15 @@ NO_RECOMPUTE = Assumption(
 WHOLE_LAYER = Assumption(
     "whole layer",
     "the compute is the whole layer's, at the rate of one device",
+    "each of the $t$ devices does $1/t$ of it",
     split_compute,
     sp.Integer(1),
     t,
 )
 MANY_SHARDS = Assumption(
     "asymptotic ring",
-    "an all-reduce of $n$ elements sends $2n$, not $2n(t-1)/t$",
+    "an all-reduce of $n$ elements sends $2n$",
+    "it sends $2n(t-1)/t$",
     ring_share_t,
     sp.Integer(1),
     (t - 1) / t,
@@ -108,6 +117,7 @@ MANY_SHARDS = Assumption(
 FUSED_QKV = Assumption(
     "fused QKV",
     "queries, keys and values are one product, so that one all-reduce sums its input gradient",
+    "each of the three reduces its own: two more",
     unfused,
     sp.Integer(0),
     sp.Integer(1),
@@ -115,6 +125,7 @@ FUSED_QKV = Assumption(
 EQUAL_STAGES = Assumption(
     "equal stages",
     "every stage takes the same time, $\\tau$ a microbatch",
+    "one stage takes $(1+\\delta)\\tau$",
     imbalance,
     sp.Integer(0),
     imbalance,
@@ -122,6 +133,7 @@ EQUAL_STAGES = Assumption(
 FREE_BOUNDARIES = Assumption(
     "free boundaries",
     "handing activations to the next stage takes no time",
+    "each hand-over takes $c$",
     boundary_delay,
     sp.Integer(0),
     boundary_delay,
@@ -161,6 +173,26 @@ class Proposition:
     def result(self, without: Iterable[Assumption] = ()) -> sp.Expr:
         """Where the derivation ends, as one SymPy expression."""
         return value(self.proof(without).last)
+
+    def table(self) -> rendering.Table:
+        """The assumptions, numbered: what each says, and what holds where it is dropped."""
+        rows = [(f"{i}. {x.name}", x.says, x.otherwise) for i, x in enumerate(self.assumptions, 1)]
+        heads = ("assumption", "it says", "otherwise")
+        return rendering.Table(heads, rows, f"Assumptions: {self.title}")
+
+    def breakdown(self, values: dict[sp.Symbol, float]) -> rendering.Table:
+        """Each assumption dropped by itself: the ratio, what comes back, a machine's number."""
+        rows = []
+        for assumption in self.assumptions:
+            broken = self.without(assumption)
+            back = ", ".join(f"${sp.latex(x)}$" for x in broken.returns) or "nothing"
+            _, number = broken.at(values)
+            formula = f"${sp.latex(broken.result)}$"
+            rows.append((assumption.name, formula, back, f"{100 * number:.1f} %"))
+        held = self.result()
+        first = ("none", f"${sp.latex(held)}$", "", f"{100 * float(held.subs(values)):.1f} %")
+        heads = ("assumption dropped", "ratio", "comes back", "here")
+        return rendering.Table(heads, [first, *rows], f"What breaks: {self.title}")
 
     def without(self, *dropped: Assumption) -> "Broken":
         """What becomes of the proposition when assumptions are dropped."""

@@ -42,7 +42,9 @@ class Attack:
     def __str__(self) -> str:
         who = ", ".join(f"{name} {count}" for name, count in sorted(self.by.items()))
         left = "; ".join(self.survivors) or "none"
-        return f"{self.name}: {self.caught} of {self.tried} mutants caught ({who}); survivors: {left}"
+        return (
+            f"{self.name}: {self.caught} of {self.tried} mutants caught ({who}); survivors: {left}"
+        )
 
 
 def mutate(expression: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:

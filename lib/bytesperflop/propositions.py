@@ -16,16 +16,16 @@ def _data(given: Given) -> Derivation:
     flops = (6 + 2 * assume.recompute) * (1 + assume.scores) * N * T
     backward = (4 + 2 * assume.recompute) * (1 + assume.scores) * N * T
     waiting = sp.Max(0, assume.synchronisations * all_reduce - assume.overlap * backward / F)
-    per_flop = (6 + 2 * assume.recompute) * (1 + assume.scores)
-    ring = 2 * assume.ring_share_d * b * F / (B * T) + 2 * (p_d - 1) * alpha * F / (N * T)
-    hidden = assume.overlap * (4 + 2 * assume.recompute) * (1 + assume.scores)
+    halved = (3 + assume.recompute) * (1 + assume.scores)
+    ring = assume.ring_share_d * b * F / (B * T) + (p_d - 1) * alpha * F / (N * T)
+    hidden = assume.overlap * (2 + assume.recompute) * (1 + assume.scores)
     return Derivation(
         "communication per compute of data parallelism",
         Quotient(given(waiting), given(flops) / F),
         opening="$2N$ elements of $b$ bytes sent, $6N$ FLOPs a token done",
     ).equals(
-        given(sp.Max(0, assume.synchronisations * ring - hidden) / per_flop),
-        "divide both by the work, $NT/F$",
+        given(sp.Max(0, assume.synchronisations * ring - hidden) / halved),
+        "divide both by $2NT/F$",
     )
 
 

@@ -3,6 +3,8 @@
 import html
 import re
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
@@ -77,6 +79,53 @@ class Shown:
             note = _reason(reason, verdicts)
             lines.append(f"  {relation or ' '} {side}" + (f"    [{note}]" if note else ""))
         return "\n".join([*lines, *([self._footer().replace("$", "")] if self._footer() else [])])
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads, cells in prose with ``$...$``, numbers already written out."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    label: str
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        return _bundle(str(self), self.to_html(), markdown=self.to_markdown())
+
+    def to_html(self) -> str:
+        """A table that scrolls in its own box; the first cell of a row is its head."""
+        head = "".join(f'<th scope="col">{prose(x)}</th>' for x in self.heads)
+        body = "".join(
+            f'<tr><th scope="row">{prose(first)}</th>'
+            + "".join(f"<td>{prose(cell)}</td>" for cell in rest)
+            + "</tr>"
+            for first, *rest in self.rows
+        )
+        return (
+            '<div class="bpf-table mathjax_process tex2jax_process">'
+            f'<table class="table" aria-label="{html.escape(self.label)}">'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+    def to_markdown(self) -> str:
+        """The same as a Markdown table."""
+        lines = [self.heads, ["---"] * len(self.heads), *self.rows]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+    def __str__(self) -> str:
+        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
+        lines = [self.heads, ["-" * width for width in widths], *self.rows]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+
+def _bundle(plain: str, page: str, **others: str) -> dict[str, str]:
+    bundle = {"text/plain": plain} | {f"text/{name}": text for name, text in others.items()}
+    if "google.colab" not in sys.modules:  # Colab leaves TeX inside HTML as it is
+        bundle["text/html"] = page
+    return bundle
 
 
 def _math(body: str) -> str:

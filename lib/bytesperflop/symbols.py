@@ -79,10 +79,18 @@ p = _count("p", "pipeline-parallel degree (stages)")
 m = _count("m", "microbatches per step")
 v = _count("v", "model chunks per stage")
 tau = _define("tau", "time of one microbatch on one stage, forward and backward", SECONDS)
-delta = _define(
-    "delta", "extra time of the slowest stage, as a share of tau", nonnegative=True
-)
+delta = _define("delta", "extra time of the slowest stage, as a share of tau", nonnegative=True)
 c = _define("c", "delay of one stage boundary", SECONDS, nonnegative=True)
+
+# The optimum
+k_d = _define("k_d", "overhead of one more replica")
+k_t = _define("k_t", "overhead of one more device on a layer")
+k_p = _define("k_p", "overhead of one more stage")
+k_u = _define("k_u", "overhead of one more stage, microbatch size held")
+lam = _define("lambda", "water level: what each axis in use costs")
+q = _define("q", "devices that hold one replica, t p")
+S_min = _define("S_min", "fewest steps to a target")
+B_crit = _define("B_crit", "critical batch, tokens")
 
 
 def dimension(expression: sp.Expr) -> Dimension:
