@@ -113,13 +113,27 @@ def ledger_row(record: dict, link: Callable[[str], nodes.Node]) -> list[list[nod
     return [[title, formula], [paragraph(nodes.Text(engines))], premises + checks, needs]
 
 
-def mutants_row(record: dict, link: Callable[[str], nodes.Node]) -> list[list[nodes.Node]]:
+def counts(record: dict) -> list[int]:
+    """Mutants tried, and those that each engine or measurement caught."""
     mutants = record["mutants"]
-    counts = [mutants["tried"], *(mutants["by"].get(name, 0) for name in ENGINES)]
-    survivors = [paragraph(*prose(name)) for name in mutants["survivors"]]
+    return [mutants["tried"], *(mutants["by"].get(name, 0) for name in ENGINES)]
+
+
+def words(*texts: object) -> list[list[nodes.Node]]:
+    """Cells of one word each."""
+    return [[paragraph(nodes.Text(str(text)))] for text in texts]
+
+
+def mutants_row(record: dict, link: Callable[[str], nodes.Node]) -> list[list[nodes.Node]]:
+    survivors = [paragraph(*prose(name)) for name in record["mutants"]["survivors"]]
     title = paragraph(link(record["id"]), nodes.Text(" "), *prose(record["title"]))
-    numbers = [[paragraph(nodes.Text(str(count)))] for count in counts]
-    return [[title], *numbers, survivors or [paragraph(nodes.Text("none"))]]
+    return [[title], *words(*counts(record)), survivors or words("none")[0]]
+
+
+def total(records: list[dict]) -> list[list[nodes.Node]]:
+    sums = [sum(column) for column in zip(*map(counts, records), strict=True)]
+    survivors = sum(len(record["mutants"]["survivors"]) for record in records)
+    return words("All", *sums, survivors)
 
 
 ENGINES = ("SymPy", "Z3", "measurement")
@@ -143,7 +157,10 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
     for place in list(doctree.findall(table_of_records)):
         heads, row = KINDS[place["kind"]]
-        rows = [row(record, link) for record in read(app)]
+        records = read(app)
+        rows = [row(record, link) for record in records]
+        if place["kind"] == "mutants":
+            rows.append(total(records))
         place.replace_self(table(heads, rows, place["kind"]))
 
 

@@ -110,6 +110,8 @@ def test_tables_hold_what_the_records_say(build):
     cells = [cell.text.strip() for cell in mutants.tbody.tr.find_all("td")]
     assert cells[1:5] == ["12", "9", "8", "4"]
     assert "3" in cells[5]
+    last = [cell.text.strip() for cell in mutants.tbody.find_all("tr")[-1].find_all("td")]
+    assert last == ["All", "24", "18", "16", "8", "2"]
 
 
 @pytest.mark.parametrize(
