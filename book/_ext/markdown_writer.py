@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 WORDS = dict.fromkeys(("note", "tip", "hint", "important", "warning", "caution", "attention"))
 WORDS |= {"danger": None, "error": None, "seealso": "See also"}
 # Nodes that say nothing in a notebook.
-SILENT = (nodes.comment, nodes.transition, nodes.target, nodes.substitution_definition)
+SILENT = (nodes.comment, nodes.transition, nodes.meta, nodes.target)
 
 
 class Cell(str):
