@@ -8,7 +8,9 @@ from itertools import product
 import sympy as sp
 
 from . import rendering
-from .decision import Malformed, Step, decide, judge
+from .decision import Malformed, Step, decide, judge, well_formed
+
+FIRST = 4  # indices at which the recurrence is also run in numbers
 
 
 @dataclass(frozen=True)
@@ -19,10 +21,12 @@ class Induction(rendering.Shown):
     claim: sp.Expr
     over: tuple[sp.Symbol, ...]
     steps: tuple[Step, ...]
+    given: tuple = ()
 
     def _rows(self):
         indices = ", ".join(map(sp.latex, self.over))
-        rows: list = [("", self.claim, f"claimed for all ${indices}$", ())]
+        held = [f"given ${sp.latex(h)}$" for h in self.given]
+        rows: list = [("", self.claim, "; ".join([f"claimed for all ${indices}$", *held]), ())]
         for step in self.steps:
             rows.append(("", step.left, step.reason, ()))
             rows.append((step.relation, step.right, "", step.verdicts))
@@ -46,10 +50,13 @@ def induct(
     Each index is at ``start`` or is ``x + 1`` with ``x ≥ start``; in every combination the
     recurrence, with the claim put in for what it asks of ``C``, must give the claim. What it
     asks must lie at smaller indices, none before ``start``: else the induction is no induction.
+    The recurrence may branch on an index being ``start``, and on nothing else; a branch on one
+    of the first few numbers after it is found, since there it is run in numbers as well.
 
     Raises:
         FalseStep, UndecidedStep: a base or a step that an engine refutes or can't decide.
-        Malformed: a recurrence that asks for itself, for what follows, or for what is not there.
+        Malformed: a recurrence that asks for itself, for what follows, or for what is not there;
+            an index that is not a plain whole number, or can't be ``start``.
 
     Example:
         >>> i = sp.Symbol("i", integer=True, nonnegative=True)
@@ -57,27 +64,52 @@ def induct(
         >>> [step.reason for step in gauss.steps]
         ['base: $i = 0$', 'step to $i + 1$']
     """
-    over = tuple(over)
+    over, given = tuple(over), tuple(given)
+    well_formed(name, [claim, *over], given, also={*over, *getattr(claim, "free_symbols", ())})
     for index in over:
-        if not (index.is_integer and index.is_nonnegative):
-            raise Malformed(f"{name}: index {index} must be a whole number of at least 0")
-    steps = []
-    for edge in product([True, False], repeat=len(over)):
-        here = tuple(
-            sp.Integer(start) if base else x + 1 for base, x in zip(edge, over, strict=True)
-        )
-        held = [*given, *(sp.Ge(x, start) for base, x in zip(edge, over, strict=True) if not base)]
-        earlier = _earlier(name, claim, over, here, start)
-        left = sp.sympify(recurrence(earlier, *here))
+        _check_index(name, index, start, given)
+
+    def decided(here: tuple, reason: str) -> Step:
+        held = [*given, *(sp.Ge(x, start) for now, x in zip(here, over, strict=True) if now.has(x))]
+        left = _ask(name, recurrence, _earlier(name, claim, over, here, start), here)
+        well_formed(name, [left], also={*over, *claim.free_symbols})
         right = claim.subs(dict(zip(over, here, strict=True)), simultaneous=True)
-        reason = _describe(edge, over, start)
-        step = Step("=", left, right, reason, partial(decide, "=", given=held))
-        steps.append(judge(name, step))
-    return Induction(name, claim, over, tuple(steps))
+        return judge(name, Step("=", left, right, reason, partial(decide, "=", given=held)))
+
+    edges = product([True, False], repeat=len(over))
+    steps = tuple(
+        decided(_place(edge, over, start), _describe(edge, over, start)) for edge in edges
+    )
+    for numbers in product(range(start, start + FIRST), repeat=len(over)):
+        decided(tuple(map(sp.Integer, numbers)), f"in numbers, at {numbers}")
+    return Induction(name, claim, over, steps, given)
+
+
+def _check_index(name, index, start, given) -> None:
+    plain = [sp.Dummy(integer=True, **{sign: True}) for sign in ("nonnegative", "positive")]
+    if index.assumptions0 not in [x.assumptions0 for x in plain]:
+        raise Malformed(f"{name}: index {index} must be a whole number of at least 0, and no more")
+    least = 1 if index.is_positive else 0
+    if not isinstance(start, int) or start < least:
+        raise Malformed(f"{name}: start = {start!r}: must be a whole number of at least {least}")
+    if any(index in hypothesis.free_symbols for hypothesis in given):
+        raise Malformed(f"{name}: what is given must not contain the index {index}")
+
+
+def _place(edge, over, start) -> tuple[sp.Expr, ...]:
+    return tuple(sp.Integer(start) if base else x + 1 for base, x in zip(edge, over, strict=True))
+
+
+def _ask(name, recurrence, earlier, here) -> sp.Expr:
+    try:
+        return sp.sympify(recurrence(earlier, *here), strict=True)
+    except TypeError as error:
+        raise Malformed(f"{name}: the recurrence does not answer at {here}: {error}") from error
 
 
 def _earlier(name, claim, over, here, start):
     """The claim as hypothesis: it answers only for smaller indices."""
+    least = dict.fromkeys(over, sp.Integer(start))
 
     def hypothesis(*indices):
         indices = tuple(map(sp.sympify, indices))
@@ -86,7 +118,7 @@ def _earlier(name, claim, over, here, start):
             raise Malformed(
                 f"{name}: the recurrence at {here} asks for {indices}, which is not earlier"
             )
-        if any(x.is_number and x < start for x in indices):
+        if any(x.subs(least) < start for x in indices):
             raise Malformed(
                 f"{name}: the recurrence at {here} asks for {indices}, before the start {start}"
             )

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import sympy as sp
 
@@ -9,16 +10,19 @@ import sympy as sp
 def factors(product: "sp.Expr | Sequence[sp.Expr]") -> tuple[sp.Expr, ...]:
     """The factors of a product in display order, whole powers written out."""
     given = (
-        product if isinstance(product, (list, tuple)) else sp.sympify(product).as_ordered_factors()
+        product
+        if isinstance(product, (list, tuple))
+        else sp.sympify(product, strict=True).as_ordered_factors()
     )
     flat: list[sp.Expr] = []
-    for factor in map(sp.sympify, given):
+    for factor in (sp.sympify(x, strict=True) for x in given):
         base, exponent = factor.as_base_exp()
         repeat = int(exponent) if exponent.is_Integer and exponent > 1 and not base.is_number else 0
         flat += [base] * repeat if repeat else [factor]
     return tuple(flat)
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Quotient:
     """``numerator / denominator`` as two lists of factors; SymPy would cancel them at once.
 
@@ -31,9 +35,12 @@ class Quotient:
         \\frac{2 \\cancel{N} b / B}{6 \\cancel{N} T / F}
     """
 
+    numerator: tuple[sp.Expr, ...]
+    denominator: tuple[sp.Expr, ...]
+
     def __init__(self, numerator, denominator):
-        self.numerator = factors(numerator)
-        self.denominator = factors(denominator)
+        object.__setattr__(self, "numerator", factors(numerator))
+        object.__setattr__(self, "denominator", factors(denominator))
 
     @property
     def expr(self) -> sp.Expr:

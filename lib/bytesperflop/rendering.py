@@ -12,7 +12,6 @@ import sympy as sp
 from .quotient import Quotient
 
 RELATION_TEX = {"=": "=", "≤": r"\le", "≥": r"\ge", "→": r"\to"}
-NAMES = {"alpha": r"\alpha", "tau": r"\tau"}
 
 
 def tex(side: "sp.Expr | Quotient") -> str:

@@ -63,6 +63,7 @@ b = _define("b", "bytes per communicated element", BYTES)
 alpha = _define("alpha", "latency of one message", SECONDS, nonnegative=True)
 F = _define("F", "achievable FLOP rate of one device", PER_SECOND)
 B = _define("B", "achievable one-way send bandwidth of one device", BYTES_PER_SECOND)
+B_t = _define("B_t", "the same, on the link of the tensor group", BYTES_PER_SECOND)
 
 # The job
 T = _count("T", "tokens: per replica and step (data), in flight (tensor)")
@@ -96,7 +97,8 @@ B_crit = _define("B_crit", "critical batch, tokens")
 def dimension(expression: sp.Expr) -> Dimension:
     """Exponents of (byte, second) of an expression, read off its symbols.
 
-    ``dimension(x*y) = dimension(x) + dimension(y)``; the terms of a sum must agree.
+    ``dimension(x*y) = dimension(x) + dimension(y)``; the terms of a sum must agree (0 does
+    with any).
 
     Raises:
         ValueError: a symbol outside :data:`TABLE`, a sum of unlike terms, or a
@@ -123,7 +125,7 @@ def dimension(expression: sp.Expr) -> Dimension:
         if inner == PURE:
             return PURE
         return (inner[0] * exponent, inner[1] * exponent)
-    parts = [dimension(argument) for argument in expression.args]
+    parts = [dimension(argument) for argument in expression.args if argument != 0]
     if isinstance(expression, sp.Mul):
         return (sum(part[0] for part in parts), sum(part[1] for part in parts))
     if any(part != parts[0] for part in parts):

@@ -19,21 +19,32 @@ def prove(
     relation, left, right, given=(), certificate=None
 ) -> tuple[bool | None, str, dict | None]:
     """Decide ``left relation right`` under ``given``: (verdict, how, counterexample)."""
-    one, two = (_normal(value(side), given) for side in (left, right))
-    gap = {"=": one - two, "≥": one - two, "≤": two - one}[relation]
-    if relation == "=" and _vanishes(gap):
-        return True, "difference cancels to 0", None
-    if relation != "=":
-        if certificate is not None and _vanishes(gap - _normal(certificate, given)):
-            gap = certificate
-        if _never_negative(gap, given):
-            how = "certificate" if certificate is not None else "no negative coefficient"
-            return True, how, None
-    for point in sample(one.free_symbols | two.free_symbols, given):
-        difference = gap.subs(point)
-        if difference.is_finite and (difference < 0 or (relation == "=" and difference != 0)):
+    why = _not_proven(relation, left, right, given, certificate)
+    if why is None:
+        return True, "difference cancels to 0" if relation == "=" else "never negative", None
+    for point in sample(value(left).free_symbols | value(right).free_symbols, given):
+        if refutes(point, relation, left, right, given):
             return False, "counterexample", point
-    return None, "no certificate found" if relation != "=" else "equality not decided", None
+    return None, why, None
+
+
+def _not_proven(relation, left, right, given, certificate) -> str | None:
+    """None when the claim is proven, else what is missing."""
+    written = [left, right, *(side for h in given for side in (h.lhs, h.rhs))]
+    if certificate is not None:
+        written.append(certificate)
+    for below in set().union(*map(_denominators, written)):
+        if not _differs_from_zero(below, given):
+            return f"the denominator {below} could not be shown to differ from zero"
+    one, two = (_normal(value(side), given) for side in (left, right))
+    gap = two - one if relation == "≤" else one - two
+    if relation == "=":
+        return None if _vanishes(gap) else "equality not decided"
+    if certificate is not None:
+        if not _vanishes(gap - _normal(certificate, given)):
+            return f"the certificate {certificate} is not the difference of the sides"
+        gap = certificate
+    return None if _never_negative(gap, given) else "no certificate found"
 
 
 def substitutions(given) -> dict[sp.Symbol, sp.Expr]:
@@ -62,6 +73,30 @@ def _normal(expression: sp.Expr, given) -> sp.Expr:
 
 def _vanishes(gap: sp.Expr) -> bool:
     return sp.cancel(sp.together(gap)) == 0
+
+
+def _denominators(side: "sp.Expr | Quotient") -> set[sp.Expr]:
+    """What stands below a line, as written: a quotient's own, and bases of negative powers."""
+    quotient = isinstance(side, Quotient)
+    written = (*side.numerator, *side.denominator) if quotient else (side,)
+    powers = (power for part in written for power in part.atoms(sp.Pow))
+    found = {power.base for power in powers if not power.exp.is_nonnegative}
+    return found | set(side.denominator) if quotient else found
+
+
+def _differs_from_zero(below: sp.Expr, given) -> bool:
+    below = _apply(below, given)
+    return bool(below.is_nonzero or sp.expand(_from_one(below)).is_nonzero)
+
+
+def _from_one(expression: sp.Expr) -> sp.Expr:
+    """Each positive whole number as 1 and a slack."""
+    slack = {
+        x: 1 + sp.Dummy(x.name, nonnegative=True)
+        for x in expression.free_symbols
+        if x.is_positive and x.is_integer
+    }
+    return expression.subs(slack)
 
 
 def _gather_extremes(expression: sp.Expr) -> sp.Expr:
@@ -94,12 +129,7 @@ def _never_negative(gap: sp.Expr, given) -> bool:
     if isinstance(gap, (sp.Max, sp.Min)):
         enough = any if isinstance(gap, sp.Max) else all
         return enough(_never_negative(x, ()) for x in gap.args)
-    slack = {
-        x: 1 + sp.Dummy(x.name, nonnegative=True)
-        for x in gap.free_symbols
-        if x.is_positive and x.is_integer
-    }
-    above, below = sp.fraction(sp.cancel(sp.together(gap.subs(slack))))
+    above, below = sp.fraction(sp.cancel(sp.together(_from_one(gap))))
     if below.is_number and below.is_negative:
         above, below = -above, -below
     return _coefficients_good(above) and _coefficients_good(below)
@@ -114,6 +144,23 @@ def _coefficients_good(polynomial: sp.Expr) -> bool:
     return all(c.is_nonnegative for c in sp.Poly(polynomial, *symbols).coeffs())
 
 
+def refutes(point, relation, left, right, given=()) -> bool:
+    """Whether the numbers keep all that is assumed, and break the claim."""
+    gap = (value(left) - value(right)).subs(point)
+    if not (_admissible(point, given) and gap.is_real):
+        return False
+    return bool((gap > 0 and relation != "≥") or (gap < 0 and relation != "≤"))
+
+
+def _admissible(point, given) -> bool:
+    kept = (
+        getattr(number, f"is_{trait}") is holds
+        for symbol, number in point.items()
+        for trait, holds in symbol.assumptions0.items()
+    )
+    return all(kept) and all(h.subs(point) is sp.true for h in given)
+
+
 def sample(symbols, given=()) -> Iterator[dict[sp.Symbol, sp.Rational]]:
     """Rational points that keep the symbols' signs and the hypotheses, always the same ones."""
     draw = random.Random(20_190_917)
@@ -125,14 +172,12 @@ def sample(symbols, given=()) -> Iterator[dict[sp.Symbol, sp.Rational]]:
         for name in [*rules] * len(rules):
             bound = rules[name].subs(point)
             point[name] = bound.subs({x: draw.randint(0, 3) for x in bound.free_symbols})
-        good = (x.is_integer is not True or point[x].is_integer for x in point)
-        positive = (not x.is_positive or point[x] > 0 for x in point)
-        if all(good) and all(positive) and all(h.subs(point) is sp.true for h in given):
+        if _admissible(point, given):
             yield {x: point[x] for x in everything}
 
 
 def _draw(symbol: sp.Symbol, draw: random.Random) -> sp.Rational:
-    if symbol.is_integer:
-        return sp.Integer(draw.randint(1 if symbol.is_positive else 0, 12))
-    size = sp.Rational(draw.randint(1, 40), draw.randint(1, 12))
+    least = 1 if symbol.is_positive else 0
+    above = draw.randint(least, draw.choice([3, 12, 40, 1_000_000]))
+    size = sp.Rational(above, 1 if symbol.is_integer else draw.randint(1, 12))
     return size if symbol.is_nonnegative else size * draw.choice([-1, 1])
