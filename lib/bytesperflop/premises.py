@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import sympy as sp
 
@@ -109,15 +110,19 @@ def _gradient(d: int, p_d: int) -> int:
     return sum(call.elements for call in network.calls)
 
 
-def _tensor(L: int, T: int, d: int, t: int) -> int:
-    import numpy as np
+def _tensor(**options: Any) -> Callable[..., int]:
+    def count(L: int, T: int, d: int, t: int) -> int:
+        import numpy as np
 
-    from .network import Network
-    from .tensor_split import random_layer, step
+        from .network import Network
+        from .tensor_split import random_layer, step
 
-    network, layers = Network(t), [random_layer(d, a=4, g=4, d_ff=4 * d, seed=i) for i in range(L)]
-    step(network, layers, np.ones((T, d)), np.ones((T, d)))
-    return sum(call.elements for call in network.calls)
+        layers = [random_layer(d, a=4, g=4, d_ff=4 * d, seed=i) for i in range(L)]
+        network, ones = Network(t), np.ones((T, d))
+        step(network, layers, ones, ones, **options)
+        return sum(call.elements for call in network.calls)
+
+    return count
 
 
 def _makespan(p: int, m: int, tau: int) -> int:
@@ -175,13 +180,44 @@ GRADIENT = Premise(
     _gradient,
     _points(d, p_d)((2, 2), (3, 4), (5, 3)),
 )
-FOUR_ALL_REDUCES = Premise(
-    "four-all-reduces",
-    "four all-reduces of $Td$ elements a layer, forward and backward",
-    4 * L * T * d,
-    "transformer layers split over devices on real arrays; their calls listed",
-    _tensor,
-    _points(L, T, d, t)((1, 3, 8, 2), (2, 5, 8, 4), (3, 2, 12, 2)),
+
+
+def _activations(id: str, says: str, units: int, **options: Any) -> Premise:
+    """``units`` collectives of Td elements a layer, counted in a step with ``options``."""
+    return Premise(
+        id,
+        says,
+        units * L * T * d,
+        "transformer layers split over devices on real arrays; their calls listed",
+        _tensor(**options),
+        _points(L, T, d, t)((1, 3, 8, 2), (2, 5, 8, 4), (3, 2, 12, 2)),
+    )
+
+
+FOUR_ALL_REDUCES = _activations(
+    "four-all-reduces", "four all-reduces of $Td$ elements a layer, forward and backward", 4
+)
+UNFUSED_QKV = _activations(
+    "unfused-qkv", "six where queries, keys and values reduce their gradients apart", 6, fused=False
+)
+RECOMPUTED = _activations(
+    "recomputed", "six where every layer's forward pass runs again", 6, recompute="all"
+)
+RECOMPUTED_AS_NEEDED = _activations(
+    "recomputed-as-needed", "five where the repeat stops at what is used", 5, recompute="needed"
+)
+SEQUENCE_PARALLEL = _activations(
+    "sequence-parallel",
+    "eight reduce-scatters or all-gathers where tokens are split between the blocks",
+    8,
+    sequence=True,
+)
+GATHERED_AGAIN = _activations(
+    "gathered-again",
+    "ten where the backward pass gathers its inputs again",
+    10,
+    sequence=True,
+    keep_gathered=False,
 )
 MAKESPAN = Premise(
     "makespan",
@@ -209,6 +245,11 @@ PREMISES = {
         RING_MESSAGES,
         GRADIENT,
         FOUR_ALL_REDUCES,
+        UNFUSED_QKV,
+        RECOMPUTED,
+        RECOMPUTED_AS_NEEDED,
+        SEQUENCE_PARALLEL,
+        GATHERED_AGAIN,
         MAKESPAN,
         BOUNDARY_DELAY,
     )

@@ -136,6 +136,89 @@ def tensor_parallel_exact(b, F, B, d, t, u=1, alpha=0):
     return (t - 1) * tensor_parallel(b, F, B, d) + t * (t - 1) * alpha * F / (9 * d**2 * u)
 
 
+def tensor_parallel_counted(b, F, B, d, t, all_reduces, flops):
+    r"""Activation exchange over compute, for any count of all-reduces and of FLOPs.
+
+    $\frac{r\,(t-1)}{6w}\,\frac{bF}{dB}$, from $r$ all-reduces of $Td$ elements a layer against
+    $w\cdot 12d^2$ FLOPs a token, $1/t$ of them on each device
+
+    | pass | $r$ | $w$ | ratio over $(t-1)bF/(dB)$ |
+    |---|---|---|---|
+    | forward and backward | 4 | 6 | 1/9 |
+    | forward only | 2 | 2 | 1/6 |
+    | three reductions for Q, K, V | 6 | 6 | 1/6 |
+    | recomputed, by hardware FLOP | 6 | 8 | 1/8 |
+    | recomputed, by useful FLOP | 6 | 6 | 1/6 |
+
+    Args:
+        b, F, B, d, t: as in :func:`tensor_parallel_exact`.
+        all_reduces: r, a layer; a reduce-scatter or an all-gather counts one half.
+        flops: w, FLOPs per parameter and token.
+
+    Raises:
+        ValueError: an argument out of range.
+
+    Example:
+        >>> from bytesperflop.symbols import B, F, b, d, t
+        >>> tensor_parallel_counted(b, F, B, d, t, all_reduces=2, flops=2)
+        b*F*(t - 1)/(6*B*d)
+    """
+    whole(t=t)
+    positive(b=b, F=F, B=B, d=d, all_reduces=all_reduces, flops=flops)
+    return (t - 1) * (all_reduces * b * F / (6 * flops * d * B))
+
+
+def tensor_layer_time(b, F, B, d, t):
+    r"""Time of a layer on t devices over its time on one: Amdahl's law.
+
+    $\frac{1-k}{t} + k$ with $k = \frac{bF}{9dB}$: what :func:`tensor_parallel` returns is
+    the share of the time that no number of devices takes away.
+
+    Raises:
+        ValueError: an argument out of range.
+
+    Example:
+        >>> tensor_layer_time(2, 400e12, 450e9, 12288, t=1)
+        1.0
+    """
+    return (1 + tensor_parallel_exact(b, F, B, d, t)) / t
+
+
+def tensor_latency_balance(t, alpha, B, b, d):
+    r"""Tokens in flight at which an all-reduce's latency costs as much as its bytes.
+
+    $u^* = \frac{t\,\alpha B}{b\,d}$
+
+    Raises:
+        ValueError: an argument out of range.
+
+    Example:
+        >>> round(tensor_latency_balance(t=8, alpha=3.4e-6, B=450e9, b=2, d=12288))
+        498
+    """
+    positive(alpha=alpha, B=B, b=b, d=d)
+    whole(t=t)
+    return t * alpha * B / (b * d)
+
+
+def compute_bound_dimension(b, F, B):
+    r"""What a device's own share of some dimension must exceed to be bound by compute.
+
+    $\frac{bF}{2B}$. For an MLP's forward pass the dimension is $d_{ff}/t$: an all-reduce of
+    $2Tdb$ bytes against $4Td\,d_{ff}/t$ FLOPs. For a backward pass that hides a gradient
+    all-reduce it is $T$.
+
+    Raises:
+        ValueError: an argument that is not a positive finite number.
+
+    Example:
+        >>> round(compute_bound_dimension(b=2, F=400e12, B=450e9))
+        889
+    """
+    positive(b=b, F=F, B=B)
+    return b * F / (2 * B)
+
+
 def bubble_overhead(p, m):
     r"""Idle time over ideal time of a pipeline.
 
