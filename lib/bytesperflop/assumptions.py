@@ -145,7 +145,7 @@ class Proposition:
     """A chain that can be run with any of its assumptions dropped.
 
     ``chain(given)`` builds the derivation; ``given(expression)`` puts in the ideal or the
-    actual value of each assumption's symbol.
+    actual value of each assumption's symbol. ``written`` is the format of its numbers.
     """
 
     id: str
@@ -154,6 +154,7 @@ class Proposition:
     assumptions: tuple[Assumption, ...]
     chain: Callable[[Given], Derivation]
     free_of: tuple[sp.Symbol, ...]
+    written: str = "{:.1%}"
 
     def proof(self, without: Iterable[Assumption] = ()) -> Derivation:
         """The derivation, run now; ``without`` lists the assumptions that are dropped.
@@ -188,11 +189,14 @@ class Proposition:
             back = ", ".join(f"${sp.latex(x)}$" for x in broken.returns) or "nothing"
             _, number = broken.at(values)
             formula = f"${sp.latex(broken.result)}$"
-            rows.append((assumption.name, formula, back, f"{100 * number:.1f} %"))
+            rows.append((assumption.name, formula, back, self._write(number)))
         held = self.result()
-        first = ("none", f"${sp.latex(held)}$", "", f"{100 * float(held.subs(values)):.1f} %")
+        first = ("none", f"${sp.latex(held)}$", "", self._write(float(held.subs(values))))
         heads = ("assumption dropped", "ratio", "comes back", "here")
         return rendering.Table(heads, [first, *rows], f"What breaks: {self.title}")
+
+    def _write(self, number: float) -> str:
+        return self.written.format(number).replace("%", " %")
 
     def without(self, *dropped: Assumption) -> "Broken":
         """What becomes of the proposition when assumptions are dropped."""

@@ -7,6 +7,7 @@ import sympy as sp
 
 from . import assumptions as assume
 from .assumptions import Given, Proposition
+from .counting_rules import FLOP_RULE, PARAMETER_RULE
 from .proof import Derivation, Quotient
 from .symbols import B, F, L, N, T, alpha, b, c, d, delta, m, p, p_d, t, tau
 
@@ -131,4 +132,4 @@ BUBBLE = Proposition(
     free_of=(tau,),
 )
 
-PROPOSITIONS = {x.id: x for x in (DATA, TENSOR, OVERHEAD, BUBBLE)}
+PROPOSITIONS = {x.id: x for x in (PARAMETER_RULE, FLOP_RULE, DATA, TENSOR, OVERHEAD, BUBBLE)}
