@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.addnodes import toctree
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
@@ -14,7 +15,7 @@ logger = logging.getLogger(__name__)
 WORDS = dict.fromkeys(("note", "tip", "hint", "important", "warning", "caution", "attention"))
 WORDS |= {"danger": None, "error": None, "seealso": "See also"}
 # Nodes that say nothing in a notebook.
-SILENT = (nodes.comment, nodes.transition, nodes.meta, nodes.target)
+SILENT = (nodes.comment, nodes.transition, nodes.meta, nodes.target, toctree)
 
 
 class Cell(str):
