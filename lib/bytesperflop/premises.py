@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import sympy as sp
@@ -23,7 +24,7 @@ class Premise:
     says: str
     claim: sp.Expr
     counted_by: str
-    count: Callable[..., int]
+    count: Callable[..., int | Fraction]
     points: tuple[dict[sp.Symbol, int], ...]
 
     def verify(self, claim: sp.Expr | None = None) -> int:
@@ -125,11 +126,12 @@ def _tensor(**options: Any) -> Callable[..., int]:
     return count
 
 
-def _makespan(p: int, m: int, tau: int) -> int:
+def _makespan(p: int, m: int, tau: int) -> Fraction:
     from .schedules import schedule
     from .timeline import simulate
 
-    return simulate(schedule("gpipe", p, m), m, {"F": tau, "B": 2 * tau}).makespan // 3
+    durations = {"F": Fraction(tau, 3), "B": Fraction(2 * tau, 3)}
+    return simulate(schedule("gpipe", p, m), m, durations).makespan
 
 
 def _boundary(p: int, m: int, c: int) -> int:
