@@ -36,7 +36,7 @@ def fingerprint(chapter: str | Path) -> str:
     return digest.hexdigest()[:16]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Record:
     """One proposition and everything that checked it in this run."""
 
@@ -51,7 +51,7 @@ class Record:
     mutants: dict
     fingerprint: str = ""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         steps = ", ".join(f"{count} steps by {name}" for name, count in self.engines.items())
         lines = [f"{self.title}: {steps}"]
         lines += [f"  {p['name']}: {p['checked_by']} ({p['points']})" for p in self.premises]
@@ -79,7 +79,7 @@ def enter(
     """Verify the premises, attack the proofs, and write down what came of it.
 
     Args:
-        id: a key of :data:`EXPECTED`.
+        id: a key of ``EXPECTED``.
         title, statement: of the proposition; the statement is a SymPy expression.
         proofs: derivations and inductions, all of whose steps count.
         premises: verified here and now.

@@ -101,7 +101,7 @@ def dimension(expression: sp.Expr) -> Dimension:
     with any).
 
     Raises:
-        ValueError: a symbol outside :data:`TABLE`, a sum of unlike terms, or a
+        ValueError: a symbol outside ``TABLE``, a sum of unlike terms, or a
             dimension in an exponent or a function's argument.
 
     Example:

@@ -74,7 +74,7 @@ class Timeline:
 
     @property
     def idle_fraction(self) -> Any:
-        """Idle time over total time, all stages together: the bubble."""
+        """Idle time over total time of all stages together, the bubble."""
         makespan = self.makespan
         return self._idle(makespan) / (makespan * len(self.orders))
 
