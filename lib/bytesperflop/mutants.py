@@ -94,9 +94,14 @@ def mutate_side(side: Side) -> Iterator[tuple[str, Side]]:
         yield from mutate(side)
         return
     symbols = sorted(side.free_symbols, key=str)
+    seen = {side}
     for position, factor in enumerate(side.numerator + side.denominator):
-        for label, changed in _changes(factor, symbols):
-            yield label, side.replace(position, changed)
+        sign = [(f"-({factor}) for {factor}", -factor)] if position == 0 else []
+        for label, changed in [*_changes(factor, symbols), *sign]:
+            mutant = side.replace(position, changed)
+            if mutant not in seen:
+                seen.add(mutant)
+                yield label, mutant
 
 
 def attack(derivation) -> Attack:

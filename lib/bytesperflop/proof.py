@@ -114,7 +114,7 @@ class Derivation(rendering.Shown):
 
         At 0 the bound is ``bound*variable``. No hypothesis may tie the variable down.
         """
-        bound = sp.sympify(bound, strict=True)
+        bound = sp.Integer(bound) if isinstance(bound, int) else bound
         well_formed(self.name, [variable, bound, right], also=self.also)
         if to not in (0, sp.oo):
             raise Malformed(f"{self.name}: to = {to}: must be 0 or oo")
@@ -129,7 +129,8 @@ class Derivation(rendering.Shown):
                     f"contain {variable}"
                 )
         check = partial(decide_limit, variable=variable, to=to, bound=bound)
-        return self._add("→", right, reason, partial(check, given=self.given))
+        where = rf" (${sp.latex(variable)} \to {sp.latex(to)}$)"
+        return self._add("→", right, reason, partial(check, given=self.given), where)
 
     def concludes(
         self, expected: "Side | None" = None, free_of: Iterable[sp.Symbol] = ()
@@ -156,11 +157,11 @@ class Derivation(rendering.Shown):
         check = partial(decide, relation, given=self.given, certificate=certificate)
         return self._add(relation, right, reason, check)
 
-    def _add(self, relation: str, right: Side, reason: str, check) -> "Derivation":
+    def _add(self, relation: str, right: Side, reason: str, check, where="") -> "Derivation":
         if not isinstance(reason, str) or not reason.strip():
             raise Malformed(f"{self.name}: a step needs a reason in words")
         well_formed(self.name, [right], also=self.also)
         if relation != "=" and self.relation not in ("=", relation):
             raise Malformed(f"{self.name}: {relation} does not chain after {self.relation}")
-        step = judge(self.name, Step(relation, self.last, right, reason, check))
+        step = judge(self.name, Step(relation, self.last, right, reason + where, check))
         return replace(self, steps=(*self.steps, step))

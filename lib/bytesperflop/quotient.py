@@ -7,22 +7,25 @@ from dataclasses import dataclass
 import sympy as sp
 
 
+def _expression(factor) -> sp.Expr:
+    if not isinstance(factor, (int, sp.Expr)):
+        raise ValueError(f"{factor!r} is not a SymPy expression")
+    return sp.sympify(factor)
+
+
 def factors(product: "sp.Expr | Sequence[sp.Expr]") -> tuple[sp.Expr, ...]:
     """The factors of a product in display order, whole powers written out."""
-    given = (
-        product
-        if isinstance(product, (list, tuple))
-        else sp.sympify(product, strict=True).as_ordered_factors()
-    )
+    listed = isinstance(product, (list, tuple))
+    given = map(_expression, product) if listed else _expression(product).as_ordered_factors()
     flat: list[sp.Expr] = []
-    for factor in (sp.sympify(x, strict=True) for x in given):
+    for factor in given:
         base, exponent = factor.as_base_exp()
         repeat = int(exponent) if exponent.is_Integer and exponent > 1 and not base.is_number else 0
         flat += [base] * repeat if repeat else [factor]
     return tuple(flat)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False)
 class Quotient:
     """``numerator / denominator`` as two lists of factors; SymPy would cancel them at once.
 

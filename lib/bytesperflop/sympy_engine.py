@@ -33,7 +33,7 @@ def _not_proven(relation, left, right, given, certificate) -> str | None:
     written = [left, right, *(side for h in given for side in (h.lhs, h.rhs))]
     if certificate is not None:
         written.append(certificate)
-    for below in set().union(*map(_denominators, written)):
+    for below in sorted(set().union(*map(_denominators, written)), key=str):
         if not _differs_from_zero(below, given):
             return f"the denominator {below} could not be shown to differ from zero"
     one, two = (_normal(value(side), given) for side in (left, right))
@@ -48,14 +48,15 @@ def _not_proven(relation, left, right, given, certificate) -> str | None:
 
 
 def substitutions(given) -> dict[sp.Symbol, sp.Expr]:
-    """Hypotheses ``x = e`` and ``x ≥ e`` as substitutions, a fresh slack for each ≥."""
+    """Hypotheses ``x = e``, ``x ≥ e``, ``x > e`` as substitutions, a fresh slack for each bound."""
     found: dict[sp.Symbol, sp.Expr] = {}
     for index, hypothesis in enumerate(given):
         relation = hypothesis.reversed if isinstance(hypothesis, (sp.Le, sp.Lt)) else hypothesis
         name, bound = relation.lhs, relation.rhs
         if not isinstance(name, sp.Symbol) or name in found or name in bound.free_symbols:
             continue
-        slack = sp.Dummy(f"slack{index}", nonnegative=True)
+        strict = isinstance(relation, sp.Gt)
+        slack = sp.Dummy(f"slack{index}", **{"positive" if strict else "nonnegative": True})
         found[name] = bound if isinstance(relation, sp.Eq) else bound + slack
     return found
 
