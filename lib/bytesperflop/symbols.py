@@ -135,3 +135,25 @@ def dimension(expression: sp.Expr) -> Dimension:
     if parts[0] != PURE:
         raise ValueError(f"{expression}: a function's argument must be a pure number")
     return PURE
+
+
+def unit(expression: sp.Expr) -> str:
+    """The unit of an expression, as :func:`dimension` finds it; a pure number's is 1.
+
+    Raises:
+        ValueError: as :func:`dimension`.
+
+    Example:
+        >>> unit(B), unit(F), unit(2 * N * b / B), unit(b * F / (3 * B * T))
+        ('byte/s', '1/s', 's', '1')
+    """
+    powers = dict(zip(("byte", "s"), dimension(expression), strict=True))
+    above, below = (
+        " ".join(
+            name if abs(power) == 1 else f"{name}^{abs(power)}"
+            for name, power in powers.items()
+            if power * sign > 0
+        )
+        for sign in (1, -1)
+    )
+    return (above or "1") + (f"/{below}" if below else "")
