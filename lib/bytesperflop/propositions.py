@@ -16,16 +16,16 @@ def _data(given: Given) -> Derivation:
     all_reduce = 2 * assume.ring_share_d * N * b / B + 2 * (p_d - 1) * alpha
     flops = (6 + 2 * assume.recompute) * (1 + assume.scores) * N * T
     backward = (4 + 2 * assume.recompute) * (1 + assume.scores) * N * T
-    waiting = sp.Max(0, assume.synchronisations * all_reduce - assume.overlap * backward / F)
+    exposed = assume.synchronisations * all_reduce - assume.overlap * backward / F
     halved = (3 + assume.recompute) * (1 + assume.scores)
     ring = assume.ring_share_d * b * F / (B * T) + (p_d - 1) * alpha * F / (N * T)
     hidden = assume.overlap * (2 + assume.recompute) * (1 + assume.scores)
     return Derivation(
         "communication per compute of data parallelism",
-        Quotient(given(waiting), given(flops) / F),
+        Quotient(sp.Max(0, given(exposed)), given(flops) / F),
         opening="$2N$ elements of $b$ bytes sent, $6N$ FLOPs a token done",
     ).equals(
-        given(sp.Max(0, assume.synchronisations * ring - hidden) / halved),
+        sp.Max(0, given(assume.synchronisations * ring - hidden)) / given(halved),
         "divide both by $2NT/F$",
     )
 
