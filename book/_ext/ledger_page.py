@@ -109,7 +109,7 @@ def ledger_row(record: dict, link: Callable[[str], nodes.Node]) -> list[list[nod
     checks = [paragraph(*prose(check)) for check in record["checks"]]
     needs = [paragraph(link(name)) for name in record["depends"]]
     title = paragraph(link(record["id"]), nodes.Text(" "), *prose(record["title"]))
-    formula = paragraph(nodes.math(statement, statement))
+    formula = paragraph(nodes.math(statement, rf"\displaystyle {statement}"))
     return [[title, formula], [paragraph(nodes.Text(engines))], premises + checks, needs]
 
 
