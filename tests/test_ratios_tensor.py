@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bytesperflop import assumptions, ratios
 from bytesperflop.counting import score_factor
-from bytesperflop.network import Network
+from bytesperflop.network import Network, all_reduce
 from bytesperflop.premises import PREMISES, FalsePremise
 from bytesperflop.propositions import TENSOR
 from bytesperflop.symbols import B, F, T, alpha, b, d, s, t
@@ -167,13 +167,52 @@ def test_the_local_width_of_an_mlp_decides_who_waits(b, F, B, T, d, d_ff):
     assert ratios.compute_bound_dimension(b, F, B / 2) == 2 * limit
 
 
+class Nodes(Network):
+    """Devices in nodes of n: what each sends inside its node and through its adapter."""
+
+    def __init__(self, devices, n):
+        super().__init__(devices)
+        self.n, self.inside, self.outside = n, [0] * devices, [0] * devices
+        self.order = list(range(devices))
+
+    def send(self, source, destination, chunk):
+        one, other = self.order[source], self.order[destination]
+        ways = self.inside if one // self.n == other // self.n else self.outside
+        ways[one] += chunk.size
+        return super().send(source, destination, chunk)
+
+
+@pytest.mark.parametrize(("nodes", "n"), [(2, 2), (2, 4), (3, 4), (2, 8)])
+@pytest.mark.parametrize("outside", [Fraction(1, 3), Fraction(2), Fraction(9)])
+def test_rings_over_whole_nodes_use_every_adapter(nodes, n, outside):
+    """One ring for each adapter: ring j visits each node's devices so as to leave by the j-th."""
+    inside, devices = Fraction(2), nodes * n
+    network = Nodes(devices, n)
+    elements = devices * 2
+    for leaves_by in range(n):
+        network.order = [
+            node * n + (leaves_by + 1 + i) % n for node in range(nodes) for i in range(n)
+        ]
+        all_reduce(network, [np.ones(elements)] * devices)
+    assert len(set(network.inside)) == len(set(network.outside)) == 1
+    lasts = max(network.inside[0] / inside, network.outside[0] / outside)
+    sent = network.inside[0] + network.outside[0]
+    assert ratios.bandwidth_across_nodes(inside, outside, n) == sent / lasts
+    assert ratios.bandwidth_across_nodes(inside, outside, n + 1) != sent / lasts
+
+
+def test_bandwidth_across_nodes_takes_symbols():
+    found = ratios.bandwidth_across_nodes(B, B / 8, 8)
+    assert found == B
+
+
 @given(fractions, fractions, fractions, fractions, st.integers(2, 64), fractions)
 def test_only_the_product_of_bytes_and_rates_counts(b, F, B, d, t, x):
     for ratio in (
         ratios.tensor_parallel,
-        lambda *machine: ratios.tensor_parallel_exact(*machine, t),
-        lambda *machine: ratios.tensor_parallel_counted(*machine, t, 5, 8),
-        lambda *machine: ratios.tensor_layer_time(*machine, t),
+        lambda b, F, B, d: ratios.tensor_parallel_exact(b, F, B, d, t),
+        lambda b, F, B, d: ratios.tensor_parallel_counted(b, F, B, d, t, 5, 8),
+        lambda b, F, B, d: ratios.tensor_layer_time(b, F, B, d, t),
     ):
         held = ratio(b, F, B, d)
         assert ratio(b * x, F, B * x, d) == held
@@ -203,6 +242,8 @@ def test_a_premise_with_a_wrong_count_is_refused(id):
         (lambda: ratios.tensor_latency_balance(2, 0, 1, 2, 8), "alpha = 0: must be"),
         (lambda: ratios.tensor_latency_balance(0.5, 1, 1, 2, 8), "t = 0.5: must be a whole"),
         (lambda: ratios.compute_bound_dimension(2, float("inf"), 1), "F = inf: must be"),
+        (lambda: ratios.bandwidth_across_nodes(2, 1, 1), "n = 1: must be a whole number of at"),
+        (lambda: ratios.bandwidth_across_nodes(2, 0, 2), "outside = 0: must be"),
     ],
 )
 def test_arguments_are_refused_by_name(call, message):

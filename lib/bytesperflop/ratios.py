@@ -4,6 +4,8 @@ Every function is pure and takes numbers or symbols. The *page's* forms are the
 propositions as they are stated; the *exact* forms are what a ring and a clock would show.
 """
 
+import sympy as sp
+
 from .checks import non_negative, not_above, positive, whole
 
 
@@ -199,6 +201,30 @@ def tensor_latency_balance(t, alpha, B, b, d):
     positive(alpha=alpha, B=B, b=b, d=d)
     whole(t=t)
     return t * alpha * B / (b * d)
+
+
+def bandwidth_across_nodes(inside, outside, n):
+    r"""One device's bandwidth in ring collectives over whole nodes of n devices.
+
+    $\min\left(\frac{n}{n-1} B_\text{inside},\; n B_\text{outside}\right)$: with one ring for each
+    of a node's n adapters, every device sends $1/n$ of its volume through its own adapter.
+
+    Args:
+        inside: achievable one-way send bandwidth of one device in the node, byte/s.
+        outside: that of its adapter to the network, byte/s.
+        n: devices of a node, each with an adapter of its own.
+
+    Raises:
+        ValueError: an argument out of range.
+
+    Example:
+        >>> bandwidth_across_nodes(inside=450e9, outside=50e9, n=8) / 1e9
+        400.0
+    """
+    positive(inside=inside, outside=outside)
+    whole(at_least=2, n=n)
+    ways = n * inside / (n - 1), n * outside
+    return sp.Min(*ways) if any(isinstance(way, sp.Basic) for way in ways) else min(ways)
 
 
 def compute_bound_dimension(b, F, B):
