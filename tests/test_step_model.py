@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import sympy as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bytesperflop import catalog, counting, ratios
@@ -23,6 +23,7 @@ from bytesperflop.step_model import (
 )
 from bytesperflop.timeline import simulate
 
+unhurried = settings(deadline=None)  # SymPy's first calls are slow
 B_t, B_d = sp.symbols("B_t B_d", positive=True)
 SPLIT = (sym.p_d, sym.t, sym.p)
 RATES = {"F": sym.F, "b": sym.b, "B_t": B_t, "B_d": B_d}
@@ -97,6 +98,7 @@ def test_every_term_is_a_time():
     assert {sym.dimension(sp.expand(term)) for term in timed} == {sym.SECONDS}
 
 
+@unhurried
 @given(st.integers(1, 6), st.integers(1, 12), st.integers(0, 9))
 def test_a_simulated_pipeline_whose_last_stage_has_the_head_lasts_as_long(p, m, head):
     """Forward and backward of a layer take 4 and 8 units, of the head 1 and 2 shares."""
@@ -147,6 +149,7 @@ x, y = sp.symbols("x y", positive=True)
 coefficients = st.lists(st.tuples(*[st.floats(1, 100)] * 2), min_size=4, max_size=7)
 
 
+@unhurried
 @given(coefficients, st.floats(0.1, 10), st.floats(0.1, 10))
 def test_constants_that_fit_exactly_are_found(rows, first, second):
     rows = [*rows, (1.0, 0.0), (0.0, 1.0)]
@@ -156,6 +159,7 @@ def test_constants_that_fit_exactly_are_found(rows, first, second):
     assert found[y] == pytest.approx(second, rel=1e-5)
 
 
+@unhurried
 @given(coefficients, st.lists(st.floats(1, 100), min_size=7, max_size=7), st.floats(-0.3, 0.3))
 def test_no_other_constants_fit_better(rows, times, shift):
     rows = [*rows, (1.0, 0.0), (0.0, 1.0)]
@@ -170,6 +174,14 @@ def test_no_other_constants_fit_better(rows, times, shift):
     for name in (x, y):
         assert error(best) <= error(best | {name: best[name] * (1 + shift)}) + 1e-9
         assert error(best) <= error(best | {name: best[name] + shift}) + 1e-9
+
+
+def test_the_unit_of_an_unknown_does_not_matter():
+    rows, measured = [(3, 1), (5, 2), (2, 7), (1, 1)], [10, 20, 30, 5]
+    plain = fit([p * x + q * y for p, q in rows], measured, [x, y])
+    large = fit([p * 1e15 * x + q * y for p, q in rows], measured, [x, y])
+    assert large[x] * 1e15 == pytest.approx(plain[x])
+    assert large[y] == pytest.approx(plain[y])
 
 
 def test_a_row_left_out_has_no_say():

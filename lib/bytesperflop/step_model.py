@@ -179,12 +179,14 @@ def fit(
     relative = [p / t for p, t in zip(predictions, measured, strict=True)]
     matrix, right = sp.linear_eq_to_matrix([r - 1 for r in relative], list(unknowns))
     A, y = np.array(matrix, float), np.array(right, float)[:, 0]
+    unit = np.abs(A).max(axis=0)  # unknowns of unlike size, such as seconds per FLOP
+    A = A / np.where(unit > 0, unit, 1)
     exact = (list(rows) for rows in combinations(range(len(y)), len(unknowns)))
     corners = [np.linalg.solve(A[r], y[r]) for r in exact if np.linalg.matrix_rank(A[r]) == len(r)]
     if not corners:
         raise ValueError(f"unknowns = {list(unknowns)}: not determined by the rows")
     best = min(corners, key=lambda z: np.abs(A @ z - y).mean())
-    return dict(zip(unknowns, map(float, best), strict=True))
+    return dict(zip(unknowns, map(float, best / unit), strict=True))
 
 
 def residuals(
