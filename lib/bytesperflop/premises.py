@@ -231,7 +231,7 @@ MAKESPAN = Premise(
 )
 BOUNDARY_DELAY = Premise(
     "boundary-delay",
-    "GPipe pays a boundary's delay $2(p-1)$ times a step ",
+    "GPipe pays a boundary's delay $2(p-1)$ times a step",
     2 * (p - 1) * c,
     "GPipe's operations run with and without the delay",
     _boundary,

@@ -65,7 +65,7 @@ class EdgePremise(Premise):
 
 EDGES = EdgePremise(
     "schedule-edges",
-    "a forward waits for the stage before, a backward for the stage after: no edge is idle",
+    "the step needs every edge between two stages: without one it would be shorter",
     (m + p - 1) * tau,
     "GPipe run again with one edge left out",
     lambda p, m, tau: _run("gpipe", p, m, tau).makespan,
