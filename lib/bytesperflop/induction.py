@@ -65,14 +65,16 @@ def induct(
         ['base: $i = 0$', 'step to $i + 1$']
     """
     over, given = tuple(over), tuple(given)
-    well_formed(name, [claim, *over], given, also={*over, *getattr(claim, "free_symbols", ())})
+    named = (claim, *given)  # and so declared
+    also = set(over).union(*(getattr(x, "free_symbols", ()) for x in named))
+    well_formed(name, [claim, *over], given, also)
     for index in over:
         _check_index(name, index, start, given)
 
     def decided(here: tuple, reason: str) -> Step:
         held = [*given, *(sp.Ge(x, start) for now, x in zip(here, over, strict=True) if now.has(x))]
         left = _ask(name, recurrence, _earlier(name, claim, over, here, start), here)
-        well_formed(name, [left], also={*over, *claim.free_symbols})
+        well_formed(name, [left], also=also)
         right = claim.subs(dict(zip(over, here, strict=True)), simultaneous=True)
         return judge(name, Step("=", left, right, reason, partial(decide, "=", given=held)))
 
