@@ -64,7 +64,7 @@ def _overhead(given: Given) -> Derivation:
             opening="the schedule's length less the ideal, over the ideal",
         )
         .equals(Quotient(_late(given), m * tau), "$m\\tau$ of the schedule is work")
-        .equals(given((p - 1) / m + delta + 2 * (p - 1) * c / (m * tau)), "strike $\\tau$")
+        .equals(given((p - 1) / m + delta + 2 * (p - 1) * c / (m * tau)), "divide by $m\\tau$")
     )
 
 
@@ -78,7 +78,7 @@ def _bubble(given: Given) -> Derivation:
             opening="the schedule's length less the ideal, over the schedule's length",
         )
         .equals(Quotient(_late(given), makespan), "$m\\tau$ of the schedule is work")
-        .equals(idle / (m + idle), "strike $\\tau$")
+        .equals(idle / (m + idle), "divide both by $\\tau$")
     )
 
 
