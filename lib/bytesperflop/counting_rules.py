@@ -44,8 +44,8 @@ PLAIN_MLP = Assumption(
 )
 LAYERS_ONLY = Assumption(
     "layers only",
-    "vocabulary has no parameters and no work",
-    "an embedding and a head of $Vd$ each; only the head multiplies",
+    "embedding and head are left out",
+    "each has $Vd$ parameters, of which only the head's multiply",
     vocabulary,
     sp.Integer(0),
     V,
@@ -84,11 +84,12 @@ def _flops(given: Given) -> Derivation:
     parameters = 12 * L * d**2 + 2 * rows
     share = vocabulary / (L * d)
     above = products * 2 - constant_input / (2 * L) + share / 2
+    result = given(above / (1 + share / 6))
     return Derivation(
         "training FLOPs a token over parameters",
         Quotient(given(flops), given(parameters)),
         opening="three products of two FLOPs for each parameter of $12Ld^2$",
-    ).equals(given(above / (1 + share / 6)), "divide both by $12Ld^2$")
+    ).equals(sp.cancel(result) if result.has(V) else result, "divide both by $12Ld^2$")
 
 
 PARAMETER_RULE = Proposition(
