@@ -96,3 +96,20 @@ def fastest_batch(fixed: Any, B_crit: Any) -> Any:
     """
     positive(fixed=fixed, B_crit=B_crit)
     return (fixed * B_crit) ** 0.5
+
+
+def critical_batch(loss: Any) -> Any:
+    """Critical batch in tokens of a language model at a loss in nats: 2·10⁸/loss^(1/0.21).
+
+    A fit to runs of 2020; the size of the model enters through the loss alone. Source:
+    Kaplan et al. 2020 (arXiv:2001.08361), section 5, read in a transcription.
+
+    Raises:
+        ValueError: a loss that is not a finite number above 0.
+
+    Example:
+        >>> round(critical_batch(3.0) / 1e6, 1), round(critical_batch(2.0) / 1e6, 1)
+        (1.1, 7.4)
+    """
+    positive(loss=loss)
+    return 2e8 / loss ** (1 / 0.21)

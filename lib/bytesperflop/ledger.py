@@ -24,6 +24,8 @@ EXPECTED = {
     "tensor": "tensor-parallelism",
     "pipeline": "pipeline-parallelism",
     "why-all-three": "why-all-three",
+    "other-regimes": "other-regimes",
+    "batch": "what-this-does-not-say",
 }
 
 
