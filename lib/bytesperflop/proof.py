@@ -76,7 +76,9 @@ class Derivation(rendering.Shown):
 
     def _footer(self) -> str:
         gone = " and ".join(f"${sp.latex(x)}$" for x in self.cancelled)
-        return f"∎ {gone} {'have' if len(self.cancelled) > 1 else 'has'} cancelled." if gone else ""
+        verb = "have" if len(self.cancelled) > 1 else "has"
+        how = "cancelled" if self.relation == "=" else "dropped out"
+        return f"∎ {gone} {verb} {how}." if gone else ""
 
     def __post_init__(self):
         object.__setattr__(self, "given", tuple(h for h in self.given if h is not sp.true))

@@ -39,14 +39,7 @@ class Shown:
         return ""
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        bundle = {
-            "text/plain": str(self),
-            "text/latex": self.to_latex(),
-            "text/html": self.to_html(),
-        }
-        if "google.colab" in sys.modules:  # Colab leaves TeX inside HTML as it is
-            del bundle["text/html"]
-        return bundle
+        return _bundle(str(self), self.to_html(), latex=self.to_latex())
 
     def to_html(self) -> str:
         """A table: relation, formula, reason, and the engines that decided the row."""
@@ -142,4 +135,4 @@ def _badges(verdicts) -> str:
 
 def _reason(reason: str, verdicts) -> str:
     engines = ", ".join(v.engine if v.holds else f"{v.engine} did not run" for v in verdicts)
-    return f"{reason} ({engines})" if engines else reason
+    return f"{reason} ({engines})".lstrip() if engines else reason
