@@ -21,8 +21,8 @@ def place(split: Sequence[Any], P: Any) -> tuple[float, float]:
     Example:
         >>> place((1, 8, 1), 8)
         (0.0, 0.0)
-        >>> place((1, 2, 4), 8)
-        (0.6666666666666666, 0.0)
+        >>> place((1, 1, 8), 8)
+        (1.0, 0.0)
     """
     p_d, _, p = (log(x) / log(P) for x in split)
     return p + p_d / 2, p_d * sqrt(3) / 2
