@@ -11,7 +11,7 @@ EXECUTED = ROOT / "_build/jupyter_execute"
 SOURCES = sorted(
     path
     for path in (ROOT / "book").rglob("*.md")
-    if path.read_text().startswith("---\njupytext:") and ".ipynb_checkpoints" not in path.parts
+    if "```{code-cell}" in path.read_text() and ".ipynb_checkpoints" not in path.parts
 )
 
 
@@ -27,7 +27,7 @@ def test_every_notebook_was_executed():
     written = {
         str(path.relative_to(EXECUTED).with_suffix("")) for path in EXECUTED.rglob("*.ipynb")
     }
-    assert written == {name(source) for source in SOURCES}
+    assert {name(source) for source in SOURCES} <= written
     assert SOURCES
 
 

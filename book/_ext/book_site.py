@@ -1,6 +1,7 @@
 """What the whole site needs: MathJax and the library's wheel on the spot, a description a page."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 DESCRIPTION_LENGTH = 200
 # MathJax 3 as it is loaded: the combined component, what it loads on demand, its fonts.
 MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2")
+TEX = re.compile(r"\$([^$]+)\$")
 # sphinx-proof and sphinx-exercise give these ids to each of their boxes.
 REPEATED = (["proof-content"], ["proof"], ["exercise-content"], ["solution-content"])
 
@@ -46,6 +48,13 @@ def describe(app: Sphinx, pagename: str, template: str, context: dict, doctree) 
             content = content.replace("<", "&lt;")
             context["metatags"] += f'\n<meta name="description" content="{content}" />'
             return
+
+
+def typeset(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list) -> None:
+    """A docstring's ``$...$`` as mathematics, but in examples."""
+    parts = "\n".join(lines).split("\n\n")
+    parts = [part if ">>>" in part else TEX.sub(r":math:`\1`", part) for part in parts]
+    lines[:] = "\n\n".join(parts).split("\n")
 
 
 def copy_mathjax(outdir: Path) -> None:
@@ -89,5 +98,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", begin)
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("html-page-context", describe)
+    app.connect("autodoc-process-docstring", typeset)
     app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -24,9 +24,7 @@ RAW = {
     "substitution": r"\{\{",
 }
 NOTEBOOKS = [
-    name
-    for name in toc_pages()
-    if (ROOT / f"book/{name}.md").read_text().startswith("---\njupytext:")
+    name for name in toc_pages() if "```{code-cell}" in (ROOT / f"book/{name}.md").read_text()
 ]
 
 

@@ -1,6 +1,7 @@
 """Every page of the built site, looked at in a real Chromium."""
 
 import gzip
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,20 @@ PALE = """() => {
 }"""
 
 
+@cache
+def read(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(), "html.parser")
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    """The places of a page that a link can lead to."""
+    return {tag.get("id") or tag["name"] for tag in read(path).select("[id], a[name]")}
+
+
 @pytest.fixture
 def document(site, name) -> BeautifulSoup:
-    return BeautifulSoup((site / f"{name}.html").read_text(), "html.parser")
+    return read(site / f"{name}.html")
 
 
 def test_the_site_has_the_pages_of_its_table_of_contents(site):
@@ -130,7 +142,7 @@ def test_head_images_and_ids(name, document):
 
 
 def test_titles_and_descriptions_differ(site):
-    pages = [BeautifulSoup((site / f"{name}.html").read_text(), "html.parser") for name in PAGES]
+    pages = [read(site / f"{name}.html") for name in PAGES]
     for parts in (
         [page.title.text for page in pages],
         [page.find("meta", attrs={"name": "description"})["content"] for page in pages],
@@ -153,8 +165,7 @@ def test_links(name, site, document):
         file = (page.parent / path.split("?")[0]).resolve() if path else page
         assert file.exists(), f"{target} leads nowhere"
         if anchor and file.suffix == ".html":
-            other = BeautifulSoup(file.read_text(), "html.parser")
-            assert other.find(id=anchor) or other.find(attrs={"name": anchor}), f"no #{anchor}"
+            assert anchor in anchors(file), f"no #{anchor} in {path}"
 
 
 @pytest.mark.parametrize("name", PAGES)
