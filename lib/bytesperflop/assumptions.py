@@ -145,7 +145,8 @@ class Proposition:
     """A chain that can be run with any of its assumptions dropped.
 
     ``chain(given)`` builds the derivation; ``given(expression)`` puts in the ideal or the
-    actual value of each assumption's symbol. ``written`` is the format of its numbers.
+    actual value of each assumption's symbol. ``formula`` is where the chain ends, those
+    symbols still in it. ``written`` is the format of its numbers.
     """
 
     id: str
@@ -153,6 +154,7 @@ class Proposition:
     chapter: str
     assumptions: tuple[Assumption, ...]
     chain: Callable[[Given], Derivation]
+    formula: sp.Expr
     free_of: tuple[sp.Symbol, ...]
     written: str = "{:.1%}"
 

@@ -51,6 +51,14 @@ FAST_GROUP = Assumption(
 )
 
 
+_LATENCY = p_d * t * p * alpha * F / (3 * N * step_tokens)
+_BY_DATA = (p_d - 1) * (b * F / (3 * bandwidth * step_tokens) + _LATENCY)
+_LATE = t * p_d * microbatches * alpha * F / (9 * d**2 * step_tokens)
+_BY_TENSOR = (t - 1) * (b * F / (9 * d * tensor_link) + _LATE)
+_BY_STAGES = (p - 1) / microbatches * (1 + stretch * _BY_TENSOR)
+_OVERHEAD = _BY_DATA + _BY_TENSOR + _BY_STAGES
+
+
 def _split(given: Given) -> Derivation:
     def full(expression: sp.Expr) -> sp.Expr:
         return given(given(expression))  # microbatches held or not, the step's tokens may vary
@@ -63,17 +71,12 @@ def _split(given: Given) -> Derivation:
     waiting = (p - 1) / microbatches * (work + stretch * exchange)
     lost = ring + exchange + waiting
 
-    latency = p_d * t * p * alpha * F / (3 * N * step_tokens)
-    by_data = (p_d - 1) * (b * F / (3 * bandwidth * step_tokens) + latency)
-    late = t * p_d * microbatches * alpha * F / (9 * d**2 * step_tokens)
-    by_tensor = (t - 1) * (b * F / (9 * d * tensor_link) + late)
-    by_stages = (p - 1) / microbatches * (1 + stretch * by_tensor)
     return Derivation(
         "overhead of a split",
         Quotient([full(lost)], [full(x) for x in (6, N, tokens, 1 / (t * p * F))]),
         given=(sp.Eq(N, 12 * L * d**2),),
         opening="gradient ring, activation rings and waiting, over the work of one device",
-    ).equals(full(by_data + by_tensor + by_stages), "$N = 12Ld^2$; divide each term")
+    ).equals(full(_OVERHEAD), "$N = 12Ld^2$; divide each term")
 
 
 SPLIT = Proposition(
@@ -88,5 +91,6 @@ SPLIT = Proposition(
         BANDWIDTH_BOUND,
     ),
     chain=_split,
+    formula=_OVERHEAD,
     free_of=(N, L),
 )

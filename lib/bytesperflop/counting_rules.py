@@ -60,6 +60,13 @@ EVERY_GRADIENT = Assumption(
 )
 
 
+_PARAMETERS = 2 + 2 * g / a + (2 + gates) * d_ff / d + 2 * vocabulary / (L * d)
+_SHARE = vocabulary / (L * d)
+_FLOPS = ((3 + recompute) * (1 + scores) * 2 - constant_input / (2 * L) + _SHARE / 2) / (
+    1 + _SHARE / 6
+)
+
+
 def _parameters(given: Given) -> Derivation:
     heads, width, rows = given(g), given(d_ff), 2 * given(vocabulary)
     layer = 2 * d**2 + 2 * d**2 * g / a + (2 + given(gates)) * d * d_ff
@@ -73,8 +80,7 @@ def _parameters(given: Given) -> Derivation:
     if shape != {g: g, d_ff: d_ff}:
         assumed = Quotient(L * layer.subs(shape) + rows * d, L * d**2)
         chain = chain.equals(assumed, "what is assumed of the shape")
-    per_layer = 2 + 2 * heads / a + (2 + given(gates)) * width / d
-    return chain.equals(per_layer + rows / (L * d), "divide by $Ld^2$")
+    return chain.equals(given(_PARAMETERS), "divide by $Ld^2$")
 
 
 def _flops(given: Given) -> Derivation:
@@ -82,9 +88,7 @@ def _flops(given: Given) -> Derivation:
     skipped, rows = 6 * d**2 * constant_input, vocabulary * d
     flops = products * 2 * 12 * L * d**2 - skipped + 6 * rows
     parameters = 12 * L * d**2 + 2 * rows
-    share = vocabulary / (L * d)
-    above = products * 2 - constant_input / (2 * L) + share / 2
-    result = given(above / (1 + share / 6))
+    result = given(_FLOPS)
     return Derivation(
         "training FLOPs a token over parameters",
         Quotient(given(flops), given(parameters)),
@@ -98,6 +102,7 @@ PARAMETER_RULE = Proposition(
     chapter="counting-rules",
     assumptions=(FULL_HEADS, FOUR_D, PLAIN_MLP, LAYERS_ONLY),
     chain=_parameters,
+    formula=_PARAMETERS,
     free_of=(L, d),
     written="{:.3f}",
 )
@@ -108,6 +113,7 @@ FLOP_RULE = Proposition(
     chapter="counting-rules",
     assumptions=(WEIGHTS_ONLY, NO_RECOMPUTE, LAYERS_ONLY, EVERY_GRADIENT),
     chain=_flops,
+    formula=_FLOPS,
     free_of=(L, d),
     written="{:.3f}",
 )

@@ -11,43 +11,48 @@ from .counting_rules import FLOP_RULE, PARAMETER_RULE
 from .proof import Derivation, Quotient
 from .symbols import B, F, L, N, T, alpha, b, c, d, delta, m, p, p_d, t, tau
 
+_RING = assume.ring_share_d * b * F / (B * T) + (p_d - 1) * alpha * F / (N * T)
+_HIDDEN = assume.overlap * (2 + assume.recompute) * (1 + assume.scores)
+_EXPOSED = assume.synchronisations * _RING - _HIDDEN
+_HALVED = (3 + assume.recompute) * (1 + assume.scores)
+
 
 def _data(given: Given) -> Derivation:
     all_reduce = 2 * assume.ring_share_d * N * b / B + 2 * (p_d - 1) * alpha
     flops = (6 + 2 * assume.recompute) * (1 + assume.scores) * N * T
     backward = (4 + 2 * assume.recompute) * (1 + assume.scores) * N * T
     exposed = assume.synchronisations * all_reduce - assume.overlap * backward / F
-    halved = (3 + assume.recompute) * (1 + assume.scores)
-    ring = assume.ring_share_d * b * F / (B * T) + (p_d - 1) * alpha * F / (N * T)
-    hidden = assume.overlap * (2 + assume.recompute) * (1 + assume.scores)
     return Derivation(
         "communication per compute of data parallelism",
         Quotient(sp.Max(0, given(exposed)), given(flops) / F),
         opening="$2N$ elements of $b$ bytes sent, $6N$ FLOPs a token done",
-    ).equals(
-        sp.Max(0, given(assume.synchronisations * ring - hidden)) / given(halved),
-        "divide both by $2NT/F$",
-    )
+    ).equals(sp.Max(0, given(_EXPOSED)) / given(_HALVED), "divide both by $2NT/F$")
+
+
+_PER_LAYER = 4 + 2 * assume.unfused + 2 * assume.recompute
+_WORK = (6 + 2 * assume.recompute) * (1 + assume.scores)
+_TENSOR = (
+    _PER_LAYER
+    * assume.split_compute
+    * (assume.ring_share_t * b * F / (B * d) + (t - 1) * alpha * F / (d**2 * T))
+    / (6 * _WORK)
+)
 
 
 def _tensor(given: Given) -> Derivation:
-    per_layer = 4 + 2 * assume.unfused + 2 * assume.recompute
     all_reduce = 2 * assume.ring_share_t * T * d * b / B + 2 * (t - 1) * alpha
-    communication = given(per_layer) * L * given(all_reduce)
+    communication = given(_PER_LAYER) * L * given(all_reduce)
     share = given(assume.split_compute)
-    work = (6 + 2 * assume.recompute) * (1 + assume.scores)
-    time = [given(work), 12, L, d**2, T, 1 / F, 1 / share]
-    result = (
-        per_layer
-        * assume.split_compute
-        * (assume.ring_share_t * b * F / (B * d) + (t - 1) * alpha * F / (d**2 * T))
-        / (6 * work)
-    )
+    time = [given(_WORK), 12, L, d**2, T, 1 / F, 1 / share]
     return Derivation(
         "communication per compute of tensor parallelism",
         Quotient(communication, [x for x in time if x != 1]),
         opening="four all-reduces of $Td$ elements a layer, $6\\cdot 12d^2$ FLOPs a token",
-    ).equals(given(result), "strike what both have, then divide by $12d^2/F$")
+    ).equals(given(_TENSOR), "strike what both have, then divide by $12d^2/F$")
+
+
+_OVERHEAD = (p - 1) / m + delta + 2 * (p - 1) * c / (m * tau)
+_IDLE = (p - 1) + m * delta + 2 * (p - 1) * c / tau
 
 
 def _late(given: Given) -> sp.Expr:
@@ -64,13 +69,13 @@ def _overhead(given: Given) -> Derivation:
             opening="the schedule's length less the ideal, over the ideal",
         )
         .equals(Quotient(_late(given), m * tau), "$m\\tau$ of the schedule is work")
-        .equals(given((p - 1) / m + delta + 2 * (p - 1) * c / (m * tau)), "divide by $m\\tau$")
+        .equals(given(_OVERHEAD), "divide by $m\\tau$")
     )
 
 
 def _bubble(given: Given) -> Derivation:
     makespan = given((m + p - 1) * tau + m * delta * tau + 2 * (p - 1) * c)
-    idle = given((p - 1) + m * delta + 2 * (p - 1) * c / tau)
+    idle = given(_IDLE)
     return (
         Derivation(
             "bubble fraction of the pipeline",
@@ -95,6 +100,7 @@ DATA = Proposition(
         assume.NO_RECOMPUTE,
     ),
     chain=_data,
+    formula=sp.Max(0, _EXPOSED) / _HALVED,
     free_of=(N,),
 )
 
@@ -111,6 +117,7 @@ TENSOR = Proposition(
         assume.NO_RECOMPUTE,
     ),
     chain=_tensor,
+    formula=_TENSOR,
     free_of=(L, T),
 )
 
@@ -120,6 +127,7 @@ OVERHEAD = Proposition(
     chapter="pipeline-parallelism",
     assumptions=(assume.EQUAL_STAGES, assume.FREE_BOUNDARIES),
     chain=_overhead,
+    formula=_OVERHEAD,
     free_of=(tau,),
 )
 
@@ -129,6 +137,7 @@ BUBBLE = Proposition(
     chapter="pipeline-parallelism",
     assumptions=(assume.EQUAL_STAGES, assume.FREE_BOUNDARIES),
     chain=_bubble,
+    formula=_IDLE / (m + _IDLE),
     free_of=(tau,),
 )
 

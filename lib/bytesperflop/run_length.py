@@ -29,6 +29,12 @@ ONE_CRITICAL_BATCH = Assumption(
 )
 
 
+_STRETCH = 1 + (t - 1) * (b * F / (9 * d * tensor_link) + t * alpha * F / (9 * d**2 * microbatch))
+_LOST = (p_d - 1) * (b * F / (3 * B) + p_d * t * p * alpha * F / (3 * N))
+_FIXED = (p - 1) * p_d * microbatch + _LOST / _STRETCH
+_LENGTH = _STRETCH * (1 + T_g / B_crit) * (1 + _FIXED / T_g)
+
+
 def _batch(given: Given) -> Derivation:
     halves = (early * B_crit, (2 - early) * B_crit)
     steps = sum(S_min / 2 * (1 + critical / T_g) for critical in halves)
@@ -40,21 +46,13 @@ def _batch(given: Given) -> Derivation:
     ring = 2 * (p_d - 1) / p_d * N / (t * p) * b / B + 2 * (p_d - 1) * alpha
     step = (work + 4 * L / p * rings) * (1 + (p - 1) * microbatch / tokens) + ring
 
-    stretch = 1 + (t - 1) * (
-        b * F / (9 * d * tensor_link) + t * alpha * F / (9 * d**2 * microbatch)
-    )
-    lost = (p_d - 1) * (b * F / (3 * B) + p_d * t * p * alpha * F / (3 * N))
-    fixed = (p - 1) * p_d * microbatch + lost / stretch
     return Derivation(
         "length of a run over the compute of its fewest tokens",
         Quotient([given(steps), given(step)], [S_min, B_crit, 6, N, 1 / (p_d * t * p * F)]),
         given=(sp.Eq(N, 12 * L * d**2),),
         also=(rho,),
         opening="steps times seconds a step, over $6N$ FLOPs for each of $S_{min}B_{crit}$ tokens",
-    ).equals(
-        given(stretch * (1 + T_g / B_crit) * (1 + fixed / T_g)),
-        "$N = 12Ld^2$; what a step loses is put in tokens",
-    )
+    ).equals(given(_LENGTH), "$N = 12Ld^2$; what a step loses is put in tokens")
 
 
 BATCH = Proposition(
@@ -63,5 +61,6 @@ BATCH = Proposition(
     chapter="what-this-does-not-say",
     assumptions=(MICROBATCH_HELD, ONE_CRITICAL_BATCH, FAST_GROUP, BANDWIDTH_BOUND),
     chain=_batch,
+    formula=_LENGTH,
     free_of=(N, L, S_min),
 )
