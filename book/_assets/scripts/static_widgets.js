@@ -1,0 +1,65 @@
+// On a page without a kernel: each widget's own script, run on the state that the page holds.
+(() => {
+  "use strict";
+
+  // What a widget's script expects of its model; values live in the page alone.
+  const makeModel = (state) => {
+    const listeners = new Map();
+    return {
+      get: (name) => state[name],
+      set: (name, value) => {
+        if (state[name] === value) return;
+        state[name] = value;
+        for (const listener of [...(listeners.get(`change:${name}`) ?? [])]) listener();
+      },
+      on: (event, listener) => {
+        if (!listeners.has(event)) listeners.set(event, new Set());
+        listeners.get(event).add(listener);
+      },
+      off: (event, listener) => listeners.get(event)?.delete(listener),
+      save_changes: () => {},
+      send: () => {},
+    };
+  };
+
+  const modules = new Map();
+  const load = (source) => {
+    if (!modules.has(source)) {
+      const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+      modules.set(source, import(address));
+    }
+    return modules.get(source);
+  };
+
+  const styles = new Set();
+  const style = (source) => {
+    if (!source || styles.has(source)) return;
+    styles.add(source);
+    document.head.append(Object.assign(document.createElement("style"), { textContent: source }));
+  };
+
+  const mount = async (view, states) => {
+    const { state } = states[JSON.parse(view.textContent).model_id];
+    style(state._css);
+    const { default: widget } = await load(state._esm);
+    const live = document.createElement("div");
+    live.className = "bpf-w-live";
+    view.after(live);
+    widget.render({ model: makeModel(state), el: live, page: true });
+    const still = view.previousElementSibling;
+    if (still?.classList.contains("bpf-w-static")) still.classList.add("replaced");
+  };
+
+  const begin = () => {
+    const found = document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]');
+    if (!found) return;
+    const states = JSON.parse(found.textContent).state;
+    for (const view of document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]'))
+      mount(view, states);
+  };
+
+  // Mathematics may still be on its way; the page's text is enough.
+  if (document.readyState === "loading")
+    document.addEventListener("readystatechange", begin, { once: true });
+  else begin();
+})();
