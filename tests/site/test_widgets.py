@@ -400,8 +400,7 @@ def test_the_schedules_of_the_library(open_page):
     for name in SCHEDULES:
         choice.select_option(name)
         assert "Simulated: 33 units" in widget.says
-    cell = widget.root.locator("rect.cell").nth(4)
-    cell.hover()
+    widget.root.locator(".board").hover(position={"x": 60, "y": 25})
     assert re.match(
         r"(for|back)ward of microbatch \d+ on stage 0", widget.root.locator(".caption").inner_text()
     )
@@ -459,7 +458,9 @@ SVG_CONTRAST = """() => {
     for (const e of document.querySelectorAll('.bpf-w .board svg text, .bpf-w .board svg .line')) {
         const style = getComputedStyle(e), isText = e.tagName === 'text';
         const inside = isText && e.classList.contains('in');
-        const behind = inside ? light(getComputedStyle(e.previousElementSibling).fill) : back;
+        const cells = `.cell.${[...e.classList].find(x => x.startsWith('k'))}`;
+        const cell = inside && getComputedStyle(e.ownerSVGElement.querySelector(cells));
+        const behind = inside ? light(cell.fill) : back;
         const contrast = ratio(light(isText ? style.fill : style.stroke), behind);
         if (contrast < (isText ? 4.5 : 3)) pale.push([contrast, e.outerHTML.slice(0, 90)]);
     }
@@ -479,8 +480,9 @@ def test_contrast_in_the_pictures(scheme, open_page):
 
 def test_nothing_moves(open_page):
     _, seen = open_page("data-ratio", reduced_motion="reduce")
-    moving = """[...document.querySelectorAll('.bpf-w, .bpf-w *')].map(e => getComputedStyle(e))
-        .filter(s => s.animationName !== 'none' || parseFloat(s.transitionDuration) > 1e-4).length"""
+    moving = """[...document.querySelectorAll(".bpf-w, .bpf-w *")].map(e => getComputedStyle(e))
+        .filter(s => s.animationName !== "none" || parseFloat(s.transitionDuration) > 1e-4)
+        .length"""
     assert seen.page.evaluate(moving) == 0
 
 

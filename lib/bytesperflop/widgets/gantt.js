@@ -1,7 +1,12 @@
 // A pipeline schedule, placed by its dependencies alone. Kinds, orders and needs come as data.
 
 // "4F28(BF)4B" is FFFF, 28 times BF, BBBB; the n-th of a kind is its n-th microbatch.
+const expanded = new Map();
 const expand = (order) => {
+  if (!expanded.has(order)) expanded.set(order, expandAnew(order));
+  return expanded.get(order);
+};
+const expandAnew = (order) => {
   const kinds = [];
   for (const [, times, group, one] of order.matchAll(/(\d+)(?:\(([^)]+)\)|([A-Za-z]))/g))
     for (let i = 0; i < Number(times); i++) kinds.push(...(group ?? one));
@@ -11,9 +16,12 @@ const expand = (order) => {
 
 // An operation starts when its stage is free and what it needs has arrived.
 const place = (orders, needs, duration, delay) => {
-  const finish = new Map();
-  const key = (kind, stage, j) => `${kind},${stage},${j}`;
+  const finish = {};
+  for (const row of Object.keys(needs)) finish[row] = [];
   const at = orders.map(() => ({ next: 0, now: 0 }));
+  const waits = {};
+  for (const [row, list] of Object.entries(needs))
+    waits[row] = list.map(([kind, from]) => [finish[`${kind},${from}`], from]);
   const cells = [];
   for (let moved = true; moved; ) {
     moved = false;
@@ -23,14 +31,15 @@ const place = (orders, needs, duration, delay) => {
         const [kind, j] = order[own.next];
         let start = own.now;
         let ready = true;
-        for (const [other, from] of needs[`${kind},${stage}`]) {
-          const arrival = finish.get(key(other, from, j));
+        const row = `${kind},${stage}`;
+        for (const [done, from] of waits[row]) {
+          const arrival = done[j];
           if (arrival === undefined) ready = false;
           else start = Math.max(start, arrival + (from === stage ? 0 : delay));
         }
         if (!ready) break;
         own.now = start + duration(kind, stage);
-        finish.set(key(kind, stage, j), own.now);
+        finish[row][j] = own.now;
         cells.push({ kind, stage, j, start, end: own.now });
         own.next += 1;
         moved = true;
@@ -90,12 +99,16 @@ const gantt = (picture, spec, engine, state, width) => {
     const y = 18 + stage * rowHeight;
     out += text(left - 8, y + bar / 2 + 4, stage, "end");
     out += rect(left, y, right - left, bar, "idle");
-    for (const cell of cells) {
-      const w = x(cell.end) - x(cell.start);
-      const named = ` data-cell="${cell.kind},${cell.stage},${cell.j},${cell.start},${cell.end}"`;
-      out += rect(x(cell.start), y, w, bar, `cell k${kinds.indexOf(cell.kind)}`, named);
-      if (w > 14) out += text(x(cell.start) + w / 2, y + bar / 2 + 4, cell.j, "middle", `in k${kinds.indexOf(cell.kind)}`);
-    }
+    // One path a kind; the cell under the pointer is found by its place.
+    kinds.forEach((kind, k) => {
+      const own = cells.filter((cell) => cell.kind === kind);
+      const boxes = own.map((cell) => `M${x(cell.start).toFixed(1)} ${y}H${x(cell.end).toFixed(1)}v${bar}H${x(cell.start).toFixed(1)}z`);
+      if (own.length) out += `<path d="${boxes.join("")}" class="cell k${k}"/>`;
+      for (const cell of own) {
+        const [a, b] = [x(cell.start), x(cell.end)];
+        if (b - a > 14) out += text((a + b) / 2, y + bar / 2 + 4, cell.j, "middle", `in k${k}`);
+      }
+    });
     const [floor, unit] = [y + rowHeight - 4, (rowHeight - bar - 6) / most];
     let path = `M${left} ${floor}`;
     let level = floor;
@@ -112,11 +125,13 @@ const gantt = (picture, spec, engine, state, width) => {
   keys.push({ label: "idle", look: "cell", cell: "idle" }, { label: "microbatches held", look: "cell", cell: "held" });
   const words = `Simulated: ${digits(run.makespan)} units of time, <b>${STYLES.percent(run.idle)}</b> of it idle; `
     + `at most ${run.peaks[0]} microbatches held by the first stage, ${run.peaks[p - 1]} by the last.`;
-  return { picture: svg(width, height, picture.alt, out), keys, words, run };
+  const find = (across, down) => {
+    const [stage, time] = [Math.floor((down - 18) / rowHeight), ((across - left) / (right - left)) * run.makespan];
+    const cell = run.byStage[stage]?.find((c) => c.start <= time && time < c.end);
+    return cell ? cellWords(picture, cell) : "";
+  };
+  return { picture: svg(width, height, picture.alt, out), keys, words, find };
 };
 
-const cellWords = (picture, data) => {
-  const [kind, stage, j, start, end] = data.split(",");
-  return `${picture.kinds[kind] ?? kind} of microbatch ${j} on stage ${stage}, `
-    + `from ${digits(Number(start), 4)} to ${digits(Number(end), 4)}`;
-};
+const cellWords = (picture, { kind, stage, j, start, end }) =>
+  `${picture.kinds[kind] ?? kind} of microbatch ${j} on stage ${stage}, from ${digits(start, 4)} to ${digits(end, 4)}`;

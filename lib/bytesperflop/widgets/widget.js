@@ -188,11 +188,12 @@ const render = ({ model, el, page }) => {
     const keys = make("p", { class: "keys" });
     const board = make("div", { class: `board ${picture.kind}` });
     const caption = make("p", { class: "caption" });
-    board.addEventListener("pointerover", (event) => {
-      const cell = event.target.closest?.("[data-cell]");
-      caption.textContent = cell ? cellWords(picture, cell.dataset.cell) : "";
+    const one = { picture, keys, board, caption };
+    board.addEventListener("pointermove", (event) => {
+      const box = board.getBoundingClientRect();
+      caption.textContent = one.find?.(event.clientX - box.left, event.clientY - box.top) ?? "";
     });
-    return { picture, keys, board, caption };
+    return one;
   });
   const readout = make("p", { class: "readout", "aria-live": "polite" });
   const said = make("p", { class: "verdict", "aria-live": "polite" });
@@ -233,6 +234,7 @@ const render = ({ model, el, page }) => {
       const drawn = PICTURES[one.picture.kind](one.picture, spec, engine, now, width);
       if (drawn.error) { extra.push(drawn.error); continue; }
       one.board.innerHTML = drawn.picture;
+      one.find = drawn.find;
       one.keys.innerHTML = drawn.keys.map(keyHtml).join("");
       if (drawn.words) extra.push(drawn.words);
     }
