@@ -237,6 +237,15 @@ def test_symbols_keep_their_signs_in_translation():
             assert solver.check() == expected
 
 
+@pytest.mark.parametrize("base", [r, r - 3, x - y, 1 - x, sp.Max(r, -1)], ids=str)
+def test_the_root_of_what_may_be_negative_is_not_translated(base):
+    """Else Z3 would take the base to be positive, and so prove that it is."""
+    for degree in (2, 3):
+        holds, how, _ = z3_engine.prove("≥", base + sp.root(base, degree), base)
+        assert holds is None
+        assert "may be negative" in how
+
+
 def test_z3_is_handed_both_sides_as_written(monkeypatch):
     seen = []
     real = z3_engine.prove
@@ -365,6 +374,8 @@ def test_max_is_proven_where_it_is_needed():
         (r, False),
         (x + r, False),
         (sp.Max(r, x), True),
+        (sp.Max(r, p * m - 1), True),
+        (sp.Max(r, p * m - 2), False),
         (sp.Min(r, x), False),
         (sp.Min(x, p - 1), True),
     ],
