@@ -101,16 +101,30 @@ def table(heads: list[str], rows: list[list[list[nodes.Node]]], kind: str) -> no
 
 def ledger_row(record: dict, link: Callable[[str], nodes.Node]) -> list[list[nodes.Node]]:
     statement = record["statement"].strip("$")
-    engines = ", ".join(f"{name} {steps}" for name, steps in record["engines"].items())
-    premises = [
-        paragraph(*prose(f"{premise['name']}: {premise['checked_by']} ({premise['points']})"))
-        for premise in record["premises"]
-    ]
-    checks = [paragraph(*prose(check)) for check in record["checks"]]
+    engines = ", ".join(f"{steps} steps by {name}" for name, steps in record["engines"].items())
+    decided = paragraph(nodes.strong("", "Decided: "), nodes.Text(engines))
+    checked = [decided, *premises(record), *compared(record)]
     needs = [paragraph(link(name)) for name in record["depends"]]
     title = paragraph(link(record["id"]), nodes.Text(" "), *prose(record["title"]))
     formula = paragraph(nodes.math(statement, rf"\displaystyle {statement}"))
-    return [[title, formula], [paragraph(nodes.Text(engines))], premises + checks, needs]
+    return [[title, formula], checked, needs or [paragraph(nodes.Text("nothing"))]]
+
+
+def premises(record: dict) -> Iterable[nodes.Node]:
+    """What was counted, gathered by the run that counted it."""
+    by_run: dict[str, list[str]] = {}
+    for premise in record["premises"]:
+        by_run.setdefault(premise["checked_by"], []).append(
+            f"{premise['name']} ({premise['points']})"
+        )
+    for run, names in by_run.items():
+        yield paragraph(nodes.strong("", "Counted: "), *prose(f"{'; '.join(names)}; by {run}"))
+
+
+def compared(record: dict) -> list[nodes.Node]:
+    if not record["checks"]:
+        return []
+    return [paragraph(nodes.strong("", "Compared: "), *prose("; ".join(record["checks"])))]
 
 
 def counts(record: dict) -> list[int]:
@@ -138,7 +152,7 @@ def total(records: list[dict]) -> list[list[nodes.Node]]:
 
 ENGINES = ("SymPy", "Z3", "measurement")
 KINDS: dict[str, tuple[list[str], Callable]] = {
-    "ledger": (["Proposition", "Steps decided", "Premises and checks", "Rests on"], ledger_row),
+    "ledger": (["Proposition", "What checked it", "Rests on"], ledger_row),
     "mutants": (["Proposition", "Mutants", *ENGINES, "Survivors"], mutants_row),
 }
 

@@ -24,7 +24,8 @@ EXPECTED = {
     "tensor": "tensor-parallelism",
     "pipeline": "pipeline-parallelism",
     "why-all-three": "why-all-three",
-    "other-regimes": "other-regimes",
+    "microbatch-held": "other-regimes",
+    "memory-held": "other-regimes",
     "batch": "what-this-does-not-say",
 }
 
@@ -72,7 +73,7 @@ class Record:
 def enter(
     id: str,
     title: str,
-    statement: sp.Expr,
+    statement: sp.Expr | str,
     proofs: Sequence,
     premises: Sequence[Premise] = (),
     checks: Iterable[str] = (),
@@ -82,7 +83,7 @@ def enter(
 
     Args:
         id: a key of ``EXPECTED``.
-        title, statement: of the proposition; the statement is a SymPy expression.
+        title, statement: of the proposition; the statement is an expression, or its TeX.
         proofs: derivations and inductions, all of whose steps count.
         premises: verified here and now.
         checks: in words, what else the chapter compared.
@@ -100,8 +101,7 @@ def enter(
         raise ValueError(f"proofs of {id!r}: must have at least one decided step")
     engines = Counter(v.engine for step in steps for v in step.verdicts if v.holds)
     told = [
-        {"name": p.says, "checked_by": p.counted_by, "points": f"{p.verify()} points"}
-        for p in premises
+        {"name": p.says, "checked_by": p.counted_by, "points": _sizes(p.verify())} for p in premises
     ]
     attacks = [attack(proof) for proof in proofs] + [premise.attack() for premise in premises]
     total = sum(attacks, Attack(id))
@@ -111,7 +111,7 @@ def enter(
         id,
         title,
         chapter,
-        sp.latex(statement),
+        statement if isinstance(statement, str) else sp.latex(statement),
         list(depends),
         dict(engines),
         told,
@@ -121,6 +121,10 @@ def enter(
     if folder := os.environ.get("BYTESPERFLOP_RECORDS"):
         if len(set(engines.values())) != 1 or len(engines) != 2 or engines["Z3"] != len(steps):
             raise ValueError(f"{id}: the engines decided {dict(engines)} of {len(steps)} steps")
-        written = asdict(record) | {"fingerprint": fingerprint(f"{chapter}.md")}
+        written = asdict(record) | {"fingerprint": fingerprint(f"{Path(chapter).name}.md")}
         Path(folder, f"{id}.json").write_text(json.dumps(written, indent=1), encoding="utf-8")
     return record
+
+
+def _sizes(count: int) -> str:
+    return f"{count} size{'s' if count > 1 else ''}"

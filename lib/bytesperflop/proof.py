@@ -2,8 +2,8 @@
 
 Two engines that share no code decide every step: SymPy (:mod:`.sympy_engine`) and Z3
 (:mod:`.z3_engine`). A step stands when both say yes. A false step raises
-:class:`FalseStep` with a counterexample in numbers, an undecided one
-:class:`UndecidedStep`; a claim that is not well formed raises :class:`Malformed`.
+``FalseStep`` with a counterexample in numbers, an undecided one ``UndecidedStep``; a claim
+that is not well formed raises ``Malformed``.
 """
 
 from collections.abc import Iterable
@@ -94,7 +94,7 @@ class Derivation(rendering.Shown):
 
     @property
     def relation(self) -> str:
-        """What the chain says of its start and its end: = unless a step is ≤, ≥ or →."""
+        """How the chain relates its start and its end, = unless a step is ≤, ≥ or →."""
         return next((s.relation for s in self.steps if s.relation != "="), "=")
 
     def equals(self, right: Side, reason: str) -> "Derivation":

@@ -47,7 +47,7 @@ class Quotient:
 
     @property
     def expr(self) -> sp.Expr:
-        """The value: one SymPy expression, cancelled."""
+        """The value as one SymPy expression, cancelled."""
         return sp.Mul(*self.numerator) / sp.Mul(*self.denominator)
 
     @property

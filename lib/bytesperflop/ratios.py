@@ -144,13 +144,9 @@ def tensor_parallel_counted(b, F, B, d, t, all_reduces, flops):
     $\frac{r\,(t-1)}{6w}\,\frac{bF}{dB}$, from $r$ all-reduces of $Td$ elements a layer against
     $w\cdot 12d^2$ FLOPs a token, $1/t$ of them on each device
 
-    | pass | $r$ | $w$ | ratio over $(t-1)bF/(dB)$ |
-    |---|---|---|---|
-    | forward and backward | 4 | 6 | 1/9 |
-    | forward only | 2 | 2 | 1/6 |
-    | three reductions for Q, K, V | 6 | 6 | 1/6 |
-    | recomputed, by hardware FLOP | 6 | 8 | 1/8 |
-    | recomputed, by useful FLOP | 6 | 6 | 1/6 |
+    Over $(t-1)bF/(dB)$ that is 1/9 forward and backward (r = 4, w = 6), 1/6 forward only (2, 2),
+    1/6 with three reductions for Q, K, V (6, 6), and recomputed 1/8 by hardware FLOP (6, 8) or
+    1/6 by useful FLOP (6, 6).
 
     Args:
         b, F, B, d, t: as in :func:`tensor_parallel_exact`.
