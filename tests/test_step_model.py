@@ -19,7 +19,6 @@ from bytesperflop.step_model import (
     predict_step,
     residuals,
     ring_bandwidth,
-    stored_bytes,
 )
 from bytesperflop.timeline import simulate
 
@@ -137,12 +136,6 @@ def test_the_rings_of_a_node_share_its_adapters(t):
     seconds = crossing / (node * adapter)  # every adapter of the node carries its share
     assert sent / ring_bandwidth(1e9, adapter, t) == pytest.approx(seconds)
     assert ring_bandwidth(20.0, adapter, t) == 20.0
-
-
-def test_stored_bytes_are_split_but_for_ten_a_width():
-    d, s, a, t = sym.d, sym.s, sym.a, sym.t
-    assert same(stored_bytes(d, s, a, 1), 34 * d + 5 * a * s)
-    assert sp.limit(stored_bytes(d, s, a, t), t, sp.oo) == 10 * d
 
 
 x, y = sp.symbols("x y", positive=True)

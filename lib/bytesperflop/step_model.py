@@ -73,23 +73,6 @@ def ring_bandwidth(inside: Any, adapter: Any, t: int, node: int = 8) -> Any:
     return min(inside, adapter * node / t)
 
 
-def stored_bytes(d: Any, s: Any, a: Any, t: Any) -> Any:
-    """Bytes of activations that a layer makes per token and device: (10 + 24/t)·d + 5as/t.
-
-    Two bytes an element, dropout's masks one; the 10d lie outside the tensor split. Source:
-    Korthikanti et al. 2022, arXiv:2205.05198.
-
-    Raises:
-        ValueError: a count that is not whole and positive.
-
-    Example:
-        >>> stored_bytes(d=1024, s=512, a=16, t=1) == 34 * 1024 + 5 * 16 * 512
-        True
-    """
-    whole(d=d, s=s, a=a, t=t)
-    return (10 + 24 / t) * d + 5 * a * s / t
-
-
 def predict_step(
     L: Any,
     d: Any,
