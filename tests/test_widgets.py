@@ -111,11 +111,11 @@ def test_the_check_above_sees_a_wrong_coefficient():
 def test_what_comes_back_adds_up(spec):
     """Controls marked as in use are those of the formula, whichever assumptions are dropped."""
     described = spec.data()
-    returns = {x["name"]: set(x["returns"]) for x in described["switches"]}
+    uses = {x["name"]: set(x["uses"]) for x in described["switches"]}
     controls = {x.symbol.name for x in spec.controls}
     for dropped in subsets([x.name for x in spec.assumptions]):
-        union = set(described["matters"]).union(*(returns[x] for x in dropped))
-        assert spec.free(spec.main, dropped) & controls <= union & controls
+        union = set(described["uses"]).union(*(uses[x] for x in dropped))
+        assert spec.uses(dropped) & controls <= union & controls
 
 
 def test_dropped_assumptions_bring_back_what_the_chapter_says():

@@ -37,7 +37,7 @@ const marks = (low, high, log, most) => {
 const axisWord = (value, percent) => {
   const x = percent ? value * 100 : value;
   const exponent = Math.log10(Math.abs(x));
-  const far = exponent > 5 || exponent < -3;
+  const far = exponent > 4.5 || exponent < -3;
   const word = far && Number.isInteger(Math.round(exponent * 1e9) / 1e9) ? power(Math.round(exponent)) : digits(x);
   return percent ? `${word} %` : word;
 };

@@ -138,6 +138,7 @@ def counting_rule() -> Spec:
         },
         main="rule_error",
         also=("flop_error", "parameters", "flops"),
+        measures={x: "flop_error" for x in (WEIGHTS_ONLY, NO_RECOMPUTE, EVERY_GRADIENT)},
         style="signed",
         pictures=(
             Bars(

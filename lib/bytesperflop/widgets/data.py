@@ -67,7 +67,7 @@ def data_ratio() -> Spec:
             Sentence("The network is busy <b>{now:percent}</b> as long as the chip."),
             Sentence(
                 "With {N} parameters or any other number of them: $N$ has cancelled.",
-                held=BANDWIDTH_BOUND,
+                held=(BANDWIDTH_BOUND,),
             ),
             Sentence(
                 "Latency counts as much as bytes at $N$* = {star:count} parameters.",

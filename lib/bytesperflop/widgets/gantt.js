@@ -112,7 +112,7 @@ const gantt = (picture, spec, engine, state, width) => {
     const [floor, unit] = [y + rowHeight - 4, (rowHeight - bar - 6) / most];
     let path = `M${left} ${floor}`;
     let level = floor;
-    for (const [time, n] of run.held[stage]) {
+    for (const [time, n] of run.held[stage].filter(([at], i, all) => at !== all[i + 1]?.[0])) {
       path += `H${x(time).toFixed(1)}V${(level = floor - n * unit).toFixed(1)}`;
     }
     out += `<path d="${path}H${right}V${floor}Z" class="held"/>`;

@@ -78,7 +78,7 @@ def readout(spec: Spec, values: Mapping[str, Any], dropped: list[str]) -> str:
     def said(sentence: Sentence) -> bool:
         return not (
             (sentence.dropped and sentence.dropped.name not in dropped)
-            or (sentence.held and sentence.held.name in dropped)
+            or any(x.name in dropped for x in sentence.held)
             or (sentence.positive and not numbers[sentence.positive] > 0)
         )
 

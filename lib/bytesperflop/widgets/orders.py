@@ -34,13 +34,13 @@ def written(order: Order) -> str:
     return "".join(_run(found) for found in _RUN.finditer(kinds))
 
 
-# Two or more of a pair, or else any number of one kind.
-_RUN = re.compile(r"(?P<pair>(.)(?!\2).)(?P=pair)+|(?P<one>.)(?P=one)*")
+# A few kinds in turn, twice or more, or else any number of one.
+_RUN = re.compile(r"(?P<turn>(.)(?!\2).{1,5}?)(?P=turn)+|(?P<one>.)(?P=one)*")
 
 
 def _run(found: re.Match) -> str:
-    if pair := found["pair"]:
-        return f"{len(found[0]) // 2}({pair})"
+    if turn := found["turn"]:
+        return f"{len(found[0]) // len(turn)}({turn})"
     return f"{len(found[0])}{found['one']}"
 
 

@@ -10,7 +10,7 @@ from .pictures import Gantt
 from .presets import models
 from .spec import Choice, Control, Limit, Question, Sentence, Slip, Spec
 
-KINDS = {"F": "forward", "B": "backward"}
+KINDS = {"F": "forward", "B": "backward", "I": "input-gradient", "W": "weight-gradient"}
 START = {"F": 1, "B": 2}
 
 
@@ -29,7 +29,8 @@ def pipeline_timeline(orders: Orders | None = None) -> Spec:
             START.get(kind, 1),
             "units",
             scale="log",
-            meaning=f"time of a {kinds[kind]} pass",
+            meaning=f"time of {kinds[kind]}",
+            folded=kind not in START,
         )
         for kind in kinds
     )

@@ -96,11 +96,11 @@ class Limit:
 class Sentence:
     """Words with numbers in braces, ``{ratio:percent}``; said while its conditions hold.
 
-    ``held`` and ``dropped`` name an assumption, ``positive`` a formula.
+    ``held`` are assumptions, ``dropped`` is one, ``positive`` names a formula.
     """
 
     text: str
-    held: Assumption | None = None
+    held: tuple[Assumption, ...] = ()
     dropped: Assumption | None = None
     positive: str = ""
 
@@ -108,7 +108,7 @@ class Sentence:
         """What the page needs of it."""
         return {
             "text": words.html(self.text),
-            "held": str(self.held or ""),
+            "held": [x.name for x in self.held],
             "dropped": str(self.dropped or ""),
             "positive": self.positive,
         }
@@ -152,8 +152,9 @@ class Spec:
     """A whole widget. ``formulas`` by name, of the controls and the assumptions' symbols.
 
     ``main`` names the formula whose change is shown beside a dropped assumption, in
-    ``style``; ``defined`` gives symbols that formulas share, each of controls and those before
-    it; ``varied`` are symbols that a picture sets by itself, elsewhere one that is defined;
+    ``style``, unless ``measures`` names another; ``defined`` gives symbols that formulas share,
+    each of controls and those before it; ``varied`` are symbols that a picture sets by itself,
+    elsewhere one that is defined;
     controls of the formulas named in ``also`` are in use even where ``main`` is free of them.
     ``pictures`` know how to write themselves as data and to draw themselves without a browser.
     """
@@ -175,6 +176,7 @@ class Spec:
     defined: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
     varied: Mapping[sp.Symbol, sp.Symbol] = field(default_factory=dict)
     also: tuple[str, ...] = ()
+    measures: Mapping[Assumption, str] = field(default_factory=dict)
 
     @cached_property
     def arguments(self) -> tuple[sp.Symbol, ...]:
@@ -228,11 +230,26 @@ class Spec:
         for a in reversed(self.assumptions):
             value = a.actual if a.name in dropped else a.ideal
             expression = expression.subs(a.symbol, value)
+        if not self.defined:
+            expression = sp.cancel(sp.together(expression))
         free = {self.varied.get(x, x) for x in expression.free_symbols}
         for symbol in reversed(self.defined):
             if symbol in free:
                 free = free - {symbol} | self.defined[symbol].free_symbols
         return {x.name for x in free}
+
+    def measure(self, assumption: Assumption) -> str:
+        """The formula by which a dropped assumption is measured."""
+        return self.measures.get(assumption, self.main)
+
+    def returns(self, assumption: Assumption) -> set[str]:
+        """The symbols that come back into that formula when the assumption is dropped."""
+        name = self.measure(assumption)
+        return self.free(name, [assumption.name]) - self.free(name)
+
+    def uses(self, dropped: Iterable[str] = ()) -> set[str]:
+        """The symbols on which ``main`` or a formula of ``also`` depends."""
+        return {x for name in (self.main, *self.also) for x in self.free(name, dropped)}
 
     def data(self) -> dict[str, Any]:
         """All of it as JSON, formulas as JavaScript.
@@ -240,7 +257,6 @@ class Spec:
         Raises:
             ValueError: a formula that has no JavaScript, by the formula's name.
         """
-        free = self.free(self.main)
         switches = [
             {
                 "name": a.name,
@@ -250,7 +266,9 @@ class Spec:
                 "symbol": a.symbol.name,
                 "ideal": javascript(a.ideal, self.arguments),
                 "actual": javascript(a.actual, self.arguments),
-                "returns": sorted(self.free(self.main, [a.name]) - free),
+                "measure": self.measure(a),
+                "returns": sorted(self.returns(a)),
+                "uses": sorted(self.uses([a.name])),
             }
             for a in self.assumptions
         ]
@@ -264,8 +282,7 @@ class Spec:
             "presets": [x.data() for x in self.presets],
             "limits": [x.data() for x in self.limits],
             "switches": switches,
-            "matters": sorted(free),
-            "uses": sorted({x for name in self.also for x in self.free(name)}),
+            "uses": sorted(self.uses()),
             "arguments": [x.name for x in self.arguments],
             "functions": self._sources(),
             "varied": {x.name: default.name for x, default in self.varied.items()},

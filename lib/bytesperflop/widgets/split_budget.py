@@ -6,13 +6,14 @@ import sympy as sp
 
 from .. import catalog, optimum
 from ..assumptions import BANDWIDTH_BOUND
-from ..combined import FIRST_ORDER, MICROBATCHES_HELD, SPLIT, STEP_HELD
+from ..combined import FAST_GROUP, FIRST_ORDER, MICROBATCHES_HELD, SPLIT, STEP_HELD
 from ..symbols import B, B_t, F, N, P, T, T_g, alpha, b, d, k_d, k_p, k_t, lam, m, p, p_d, t, u
 from .pictures import Curve, Line, Triangle
 from .presets import bandwidths, chips, known, links, models
 from .spec import Control, Limit, Question, Sentence, Slip, Spec
 from .water_level import water_level
 
+_RELAXED = (STEP_HELD, MICROBATCHES_HELD, FIRST_ORDER, FAST_GROUP, BANDWIDTH_BOUND)
 _K = (k_d, k_t, k_p)
 _CAPS = sp.symbols("cap_d cap_t cap_p", positive=True, integer=True)
 _BEST = sp.symbols("best_d best_t best_p", positive=True)
@@ -102,7 +103,7 @@ def budget() -> Spec:
                 "P",
                 ("best_d", "best_t", "best_p"),
                 tuple(x.name for x in _CAPS),
-                (STEP_HELD, MICROBATCHES_HELD, FIRST_ORDER, BANDWIDTH_BOUND),
+                _RELAXED,
                 "The triangle of splits with contours of equal overhead.",
             ),
             Curve(
@@ -120,7 +121,8 @@ def budget() -> Spec:
             Sentence(
                 "To first order the optimum is <b>{best_d:number} × {best_t:number} × "
                 "{best_p:number}</b> (data × tensor × pipeline) and costs {least:percent}; data "
-                "alone costs {data_alone:percent}."
+                "alone costs {data_alone:percent}.",
+                held=_RELAXED,
             ),
             Sentence(
                 "Without caps, the second axis comes into use at {late:number} devices, the third "

@@ -83,7 +83,7 @@ def tensor_ratio() -> Spec:
                 "{t} devices that share it, <b>{clock:percent}</b>."
             ),
             Sentence("Under the assumptions that you left, {now:percent}."),
-            Sentence("$L$ and $T$ have cancelled.", held=assume.BANDWIDTH_BOUND),
+            Sentence("$L$ and $T$ have cancelled.", held=(assume.BANDWIDTH_BOUND,)),
             Sentence(
                 "Latency costs as much as bytes at {balance:count} tokens in flight.",
                 dropped=assume.BANDWIDTH_BOUND,

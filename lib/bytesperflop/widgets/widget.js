@@ -13,6 +13,8 @@ const make = (tag, attributes = {}, ...children) => {
     else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value !== false) node.setAttribute(name, value === true ? "" : value);
   }
+  // JupyterLab would take a slider's arrow keys for its own.
+  if (["input", "select", "button"].includes(tag)) node.dataset.lmSuppressShortcuts = "true";
   node.append(...children);
   return node;
 };
@@ -239,16 +241,17 @@ const render = ({ model, el, page }) => {
       if (drawn.words) extra.push(drawn.words);
     }
     const sentences = spec.readout.filter((x) =>
-      !(x.dropped && !now.dropped.includes(x.dropped)) && !(x.held && now.dropped.includes(x.held))
+      !(x.dropped && !now.dropped.includes(x.dropped)) && !x.held.some((name) => now.dropped.includes(name))
       && !(x.positive && !(number(x.positive) > 0)));
     readout.innerHTML = [...sentences.map((x) => fill(x.text, spec, number, now.values)), ...extra].join(" ");
     controls.forEach((x) => x.show());
-    const free = new Set([...spec.matters, ...spec.switches.filter((x) => now.dropped.includes(x.name)).flatMap((x) => x.returns)]);
-    controls.forEach((x, i) => x.matters(free.has(spec.controls[i].name) || spec.uses.includes(spec.controls[i].name)));
+    const off = spec.switches.filter((x) => now.dropped.includes(x.name));
+    const used = new Set([...spec.uses, ...off.flatMap((x) => x.uses)]);
+    controls.forEach((x, i) => x.matters(used.has(spec.controls[i].name)));
     spec.switches.forEach((one, i) => {
       if (!now.dropped.includes(one.name)) { switches[i].show(""); return; }
-      const without = engine.at(spec.main, now.values, now.dropped.filter((x) => x !== one.name));
-      switches[i].show(sizeWords(spec, number(spec.main), without));
+      const without = engine.at(one.measure, now.values, now.dropped.filter((x) => x !== one.name));
+      switches[i].show(sizeWords(spec, number(one.measure), without));
     });
     presets.forEach((x) => x.show());
     choices.forEach((x) => { x.list.value = now.values[x.name]; });
