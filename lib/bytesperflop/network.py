@@ -65,6 +65,24 @@ class Network:
         self.messages[source] += 1
         return chunk.copy()
 
+    def exchange(self, messages: Sequence[tuple[int, int, np.ndarray]]) -> list[np.ndarray]:
+        """Carry messages (source, destination, chunk) that leave together; what arrives, in order.
+
+        Raises:
+            ValueError: a device sends two of them, or receives two.
+
+        Example:
+            >>> import numpy as np
+            >>> Network(2).exchange([(0, 1, np.array([3])), (1, 0, np.array([4]))])
+            [array([3]), array([4])]
+        """
+        for way, ends in zip(
+            ("sends", "receives"), [*zip(*messages, strict=True)][:2], strict=False
+        ):
+            if len(set(ends)) < len(ends):
+                raise ValueError(f"a device {way} twice in one exchange: must be at most once")
+        return [self.send(*message) for message in messages]
+
 
 def reduce_scatter(network: Network, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sum the devices' arrays; device r keeps chunk r of the sum (along the first axis).
@@ -86,7 +104,7 @@ def reduce_scatter(network: Network, arrays: Sequence[np.ndarray]) -> list[np.nd
     """
     import numpy as np
 
-    _same(network, arrays)
+    check_alike(network, arrays)
     network.calls.append(Call("reduce_scatter", arrays[0].size))
     chunks = [np.array_split(array.copy(), network.devices) for array in arrays]
     _reduce_around(network, chunks)
@@ -112,7 +130,7 @@ def all_gather(network: Network, chunks: Sequence[np.ndarray]) -> list[np.ndarra
     """
     import numpy as np
 
-    _one_each(network, chunks)
+    check_one_each(network, chunks)
     network.calls.append(Call("all_gather", sum(chunk.size for chunk in chunks)))
     held = [[np.empty_like(chunk) for chunk in chunks] for _ in chunks]
     for device, chunk in enumerate(chunks):
@@ -143,7 +161,7 @@ def all_reduce(network: Network, arrays: Sequence[np.ndarray]) -> list[np.ndarra
     """
     import numpy as np
 
-    _same(network, arrays)
+    check_alike(network, arrays)
     network.calls.append(Call("all_reduce", arrays[0].size))
     sums = [array.flatten() for array in arrays]
     chunks = [np.array_split(total, network.devices) for total in sums]
@@ -152,13 +170,32 @@ def all_reduce(network: Network, arrays: Sequence[np.ndarray]) -> list[np.ndarra
     return [total.reshape(arrays[0].shape) for total in sums]
 
 
-def _one_each(network: Network, arrays: Sequence[np.ndarray]) -> None:
+def check_one_each(network: Network, arrays: Sequence[np.ndarray]) -> None:
+    """Refuse arrays that are not one for each device.
+
+    Raises:
+        ValueError: as said.
+
+    Example:
+        >>> check_one_each(Network(1), [])
+        Traceback (most recent call last):
+        ValueError: 0 arrays: must be one for each of 1 devices
+    """
     if len(arrays) != network.devices:
         raise ValueError(f"{len(arrays)} arrays: must be one for each of {network.devices} devices")
 
 
-def _same(network: Network, arrays: Sequence[np.ndarray]) -> None:
-    _one_each(network, arrays)
+def check_alike(network: Network, arrays: Sequence[np.ndarray]) -> None:
+    """Refuse arrays that are not one for each device, all of one shape and type.
+
+    Raises:
+        ValueError: as said.
+
+    Example:
+        >>> import numpy as np
+        >>> check_alike(Network(1), [np.ones(3)])
+    """
+    check_one_each(network, arrays)
     kinds = {(array.shape, array.dtype.name) for array in arrays}
     if len(kinds) > 1:
         raise ValueError(f"arrays of {sorted(kinds)}: must be of one shape and type")
@@ -169,7 +206,7 @@ def _reduce_around(network: Network, chunks: list[list[np.ndarray]]) -> None:
     p = network.devices
     for step in range(p - 1):
         moving = [(device, (device - 1 - step) % p) for device in range(p)]
-        arriving = [network.send(r, (r + 1) % p, chunks[r][i]) for r, i in moving]
+        arriving = network.exchange([(r, (r + 1) % p, chunks[r][i]) for r, i in moving])
         for (r, i), chunk in zip(moving, arriving, strict=True):
             chunks[(r + 1) % p][i] += chunk
 
@@ -179,6 +216,6 @@ def _gather_around(network: Network, chunks: list[list[np.ndarray]]) -> None:
     p = network.devices
     for step in range(p - 1):
         moving = [(device, (device - step) % p) for device in range(p)]
-        arriving = [network.send(r, (r + 1) % p, chunks[r][i]) for r, i in moving]
+        arriving = network.exchange([(r, (r + 1) % p, chunks[r][i]) for r, i in moving])
         for (r, i), chunk in zip(moving, arriving, strict=True):
             chunks[(r + 1) % p][i][...] = chunk
