@@ -19,7 +19,14 @@ def fresh(code: str) -> str:
 
 
 # Array programs and figures; every other module must run in a browser kernel as it is.
-ARRAYS = {"data_split", "memory_simulation", "tensor_split", "transformer_blocks", "plotting"}
+ARRAYS = {
+    "data_split",
+    "memory_simulation",
+    "memory_tape",
+    "tensor_split",
+    "transformer_blocks",
+    "plotting",
+}
 EVERY = {x.name for x in pkgutil.iter_modules(bytesperflop.__path__)}
 MODULES = sorted(EVERY - ARRAYS)
 

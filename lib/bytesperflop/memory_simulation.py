@@ -2,121 +2,22 @@
 
 Every operation puts on a tape the arrays that its backward pass will read, and the backward
 pass reads nothing else: a tensor left out makes the gradients impossible, not only the count
-wrong. Nothing here knows a closed form for bytes. Activations are lists, one array a device;
-the weights are cut over the devices as in Megatron's tensor parallelism.
+wrong. Nothing here knows a closed form for bytes. The weights are cut over the devices as in
+Megatron's tensor parallelism.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from .checks import whole
-from .network import Network, all_gather, all_reduce, reduce_scatter
+from .memory_tape import Arrays, Meter, Tape, Value, add, each
+from .network import Network
 
-Arrays = list[np.ndarray]  # one a device
 Layer = dict[str, Arrays]
-
-
-class Sample(NamedTuple):
-    """Bytes that the first device holds at one moment of a step."""
-
-    phase: str
-    activations: int
-    gradients: int
-
-
-@dataclass
-class Meter:
-    """Weighs what the first device holds; an array kept twice weighs once."""
-
-    phase: str = "forward"
-    activations: int = 0
-    gradients: int = 0
-    history: list[Sample] = field(default_factory=list)
-    uses: Counter = field(default_factory=Counter)
-
-    def hold(self, saved: Sequence[Arrays]) -> None:
-        """Weigh what an operation keeps."""
-        for arrays in saved:
-            self.uses[id(arrays[0])] += 1
-            self.activations += arrays[0].nbytes if self.uses[id(arrays[0])] == 1 else 0
-        self.note()
-
-    def release(self, saved: Sequence[Arrays]) -> None:
-        """Take off the scales what is no longer needed."""
-        for arrays in saved:
-            self.uses[id(arrays[0])] -= 1
-            self.activations -= 0 if self.uses[id(arrays[0])] else arrays[0].nbytes
-        self.note()
-
-    def note(self) -> None:
-        """Remember this moment."""
-        self.history.append(Sample(self.phase, self.activations, self.gradients))
-
-
-class Value(NamedTuple):
-    """A tensor on the tape: an array a device, and its number there."""
-
-    arrays: Arrays
-    key: int
-
-
-class Kept(NamedTuple):
-    """One operation on the tape: whose gradients it gives, from whose, and what it kept."""
-
-    inputs: tuple[int, ...]
-    output: int
-    backward: Callable
-    saved: tuple[Arrays, ...]
-
-
-@dataclass
-class Tape:
-    """Operations in the order in which they ran; backward reads it from the end."""
-
-    network: Network
-    meter: Meter
-    sequence: bool = False
-    entries: list[Kept] = field(default_factory=list)
-    keys: int = 0
-
-    def value(self, arrays: Arrays) -> Value:
-        """A new tensor."""
-        self.keys += 1
-        return Value(arrays, self.keys)
-
-    def record(
-        self, arrays: Arrays, inputs: Sequence[Value], backward: Callable, *saved: Arrays
-    ) -> Value:
-        """A new tensor, and how to come back from its gradient with what was saved."""
-        out = self.value(arrays)
-        self.entries.append(Kept(tuple(x.key for x in inputs), out.key, backward, saved))
-        self.meter.hold(saved)
-        return out
-
-    def backward(self, upstream: Arrays, wanted: Value) -> Arrays:
-        """The gradient by ``wanted`` from that by the last output."""
-        gradients = {self.entries[-1].output: upstream}
-        while self.entries:
-            entry = self.entries.pop()
-            given = entry.backward(gradients.pop(entry.output), *entry.saved)
-            for key, arrays in zip(entry.inputs, given, strict=True):
-                gradients[key] = _add(gradients[key], arrays) if key in gradients else arrays
-            self.meter.release(entry.saved)
-        return gradients[wanted.key]
-
-    def enter(self, xs: Arrays) -> Arrays:
-        """What the tensor group's products read: all tokens."""
-        return all_gather(self.network, xs) if self.sequence else xs
-
-    def leave(self, partials: Arrays) -> Arrays:
-        """The sum of the group's products, all tokens or this device's."""
-        return (reduce_scatter if self.sequence else all_reduce)(self.network, partials)
 
 
 @dataclass
@@ -234,16 +135,8 @@ def _checkpoint(tape: Tape, function: Callable, x: Value) -> Value:
     return tape.record(out.arrays, [x], backward, x.arrays)
 
 
-def _each(function: Callable, *arguments: Arrays) -> Arrays:
-    return [function(*of_device) for of_device in zip(*arguments, strict=True)]
-
-
-def _add(xs: Arrays, ys: Arrays) -> Arrays:
-    return _each(np.add, xs, ys)
-
-
 def _sum(tape: Tape, x: Value, y: Value) -> Value:
-    return tape.record(_add(x.arrays, y.arrays), [x, y], lambda g: [g, g])
+    return tape.record(add(x.arrays, y.arrays), [x, y], lambda g: [g, g])
 
 
 def _normalised(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -259,17 +152,17 @@ def _norm(tape: Tape, x: Value) -> Value:
         return (g - g.mean(axis=-1, keepdims=True) - along) * scale
 
     out = [_normalised(array)[0] for array in x.arrays]
-    return tape.record(out, [x], lambda g, xs: [_each(one, g, xs)], x.arrays)
+    return tape.record(out, [x], lambda g, xs: [each(one, g, xs)], x.arrays)
 
 
 def _enter_product(tape: Tape, x: Value, w: Arrays, learn: Callable) -> Value:
     """All tokens times a matrix cut by columns; keeps this device's tokens, gathers again."""
 
     def backward(g: Arrays, xs: Arrays) -> list[Arrays]:
-        learn(_each(lambda h, g: h.T @ g, tape.enter(xs), g))
-        return [tape.leave(_each(lambda g, w: g @ w.T, g, w))]
+        learn(each(lambda h, g: h.T @ g, tape.enter(xs), g))
+        return [tape.leave(each(lambda g, w: g @ w.T, g, w))]
 
-    return tape.record(_each(np.matmul, tape.enter(x.arrays), w), [x], backward, x.arrays)
+    return tape.record(each(np.matmul, tape.enter(x.arrays), w), [x], backward, x.arrays)
 
 
 def _leave_product(tape: Tape, x: Value, w: Arrays, learn: Callable) -> Value:
@@ -277,17 +170,17 @@ def _leave_product(tape: Tape, x: Value, w: Arrays, learn: Callable) -> Value:
 
     def backward(g: Arrays, xs: Arrays) -> list[Arrays]:
         g = tape.enter(g)
-        learn(_each(lambda x, g: x.T @ g, xs, g))
-        return [_each(lambda g, w: g @ w.T, g, w)]
+        learn(each(lambda x, g: x.T @ g, xs, g))
+        return [each(lambda g, w: g @ w.T, g, w)]
 
-    return tape.record(tape.leave(_each(np.matmul, x.arrays, w)), [x], backward, x.arrays)
+    return tape.record(tape.leave(each(np.matmul, x.arrays, w)), [x], backward, x.arrays)
 
 
 def _dropout(tape: Tape, x: Value, generator: np.random.Generator, own: bool = False) -> Value:
     """Half the elements, doubled; ``own``: each device's elements are others than its peers'."""
 
     def thin(xs: Arrays, masks: Arrays) -> list[Arrays]:
-        return [_each(lambda x, mask: 2 * x * mask, xs, masks)]
+        return [each(lambda x, mask: 2 * x * mask, xs, masks)]
 
     if own or tape.sequence:
         masks = [generator.random(array.shape) < 0.5 for array in x.arrays]
@@ -306,7 +199,7 @@ def _gelu(tape: Tape, x: Value) -> Value:
         return g * gate(x) * (1 + 1.702 * x * (1 - gate(x)))
 
     out = [array * gate(array) for array in x.arrays]
-    return tape.record(out, [x], lambda g, xs: [_each(slope, g, xs)], x.arrays)
+    return tape.record(out, [x], lambda g, xs: [each(slope, g, xs)], x.arrays)
 
 
 def _attention(tape: Tape, qkv: Value, heads: int, generator: np.random.Generator) -> Value:
@@ -316,11 +209,11 @@ def _attention(tape: Tape, qkv: Value, heads: int, generator: np.random.Generato
 
     def backward(g: Arrays, shares: Arrays, values: Arrays) -> list[Arrays]:
         g = [array.reshape(len(array), heads, -1).swapaxes(0, 1) for array in g]
-        of_shares = _each(lambda g, v: g @ v.swapaxes(1, 2), g, values)
-        return [of_shares, _each(lambda m, g: m.swapaxes(1, 2) @ g, shares, g)]
+        of_shares = each(lambda g, v: g @ v.swapaxes(1, 2), g, values)
+        return [of_shares, each(lambda m, g: m.swapaxes(1, 2) @ g, shares, g)]
 
     mixed = [
-        x.swapaxes(0, 1).reshape(x.shape[1], -1) for x in _each(np.matmul, shares.arrays, v.arrays)
+        x.swapaxes(0, 1).reshape(x.shape[1], -1) for x in each(np.matmul, shares.arrays, v.arrays)
     ]
     return tape.record(mixed, [shares, v], backward, shares.arrays, v.arrays)
 
@@ -342,10 +235,10 @@ def _scores(tape: Tape, q: Value, k: Value) -> Value:
     root = q.arrays[0].shape[2] ** 0.5
 
     def backward(g: Arrays, qs: Arrays, ks: Arrays) -> list[Arrays]:
-        of_q = _each(lambda g, k: g @ k / root, g, ks)
-        return [of_q, _each(lambda g, q: g.swapaxes(1, 2) @ q / root, g, qs)]
+        of_q = each(lambda g, k: g @ k / root, g, ks)
+        return [of_q, each(lambda g, q: g.swapaxes(1, 2) @ q / root, g, qs)]
 
-    out = _each(lambda q, k: q @ k.swapaxes(1, 2) / root, q.arrays, k.arrays)
+    out = each(lambda q, k: q @ k.swapaxes(1, 2) / root, q.arrays, k.arrays)
     return tape.record(out, [q, k], backward, q.arrays, k.arrays)
 
 
@@ -357,5 +250,5 @@ def _softmax(tape: Tape, z: Value) -> Value:
     def slope(g: np.ndarray, m: np.ndarray) -> np.ndarray:
         return m * (g - (g * m).sum(axis=-1, keepdims=True))
 
-    out = _each(shares, z.arrays)
-    return tape.record(out, [z], lambda g, ms: [_each(slope, g, ms)], out)
+    out = each(shares, z.arrays)
+    return tape.record(out, [z], lambda g, ms: [each(slope, g, ms)], out)
