@@ -1,7 +1,9 @@
 """Pipeline schedules run by their dependencies, against closed forms and a graph library."""
 
+import time
 import timeit
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import networkx as nx
@@ -10,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bytesperflop.schedules import (
-    SCHEDULES,
     Operation,
     gpipe,
     one_forward_one_backward,
@@ -20,7 +21,7 @@ from bytesperflop.timeline import ScheduleError, dependencies, simulate
 
 SIZES = st.integers(1, 6)
 TIMES = st.one_of(st.integers(1, 9), st.fractions(Fraction(1, 9), 9, max_denominator=9))
-NAMES = sorted(SCHEDULES)
+NAMES = ["gpipe", "1f1b"]  # whose backward is one piece; the others have a file of their own
 
 
 def draw_times(data, stages):
@@ -232,12 +233,12 @@ F, B = (lambda stage, j: Operation("F", stage, j)), (lambda stage, j: Operation(
         (lambda o: o[0].remove(B(0, 1)), "^B of microbatch 1 on stage 0 is never run"),
         (lambda o: o[0].remove(F(0, 0)), "^F of microbatch 0 on stage 0 is never run"),
         (lambda o: o[1].clear(), "^F of microbatch 0 on stage 1 is never run"),
-        (lambda o: o[0].append(F(1, 1)), "^stage 0 cannot run F of microbatch 1 on stage 1"),
-        (lambda o: o[0].append(F(0, 2)), "^stage 0 cannot run F of microbatch 2 on stage 0"),
-        (lambda o: o[0].append(F(0, -1)), "^stage 0 cannot run F of microbatch -1 on stage 0"),
+        (lambda o: o[0].append(F(1, 1)), "^device 0 cannot run F of microbatch 1 on stage 1"),
+        (lambda o: o[0].append(F(0, 2)), "^device 0 cannot run F of microbatch 2 on stage 0"),
+        (lambda o: o[0].append(F(0, -1)), "^device 0 cannot run F of microbatch -1 on stage 0"),
         (
             lambda o: o[0].append(Operation("W", 0, 0)),
-            "^stage 0 cannot run W of microbatch 0 on stage 0",
+            "^device 0 cannot run W of microbatch 0 on stage 0",
         ),
         (
             lambda o: o[1].reverse(),
@@ -253,7 +254,7 @@ F, B = (lambda stage, j: Operation("F", stage, j)), (lambda stage, j: Operation(
         ),
         (
             lambda o: o[1].remove(F(1, 1)) or o[0].append(F(1, 1)),
-            "^stage 0 cannot run F of microbatch 1 on stage 1",
+            "^device 0 cannot run F of microbatch 1 on stage 1",
         ),
     ],
 )
@@ -291,5 +292,5 @@ def test_64_stages_and_1024_microbatches_within_a_fifth_of_a_second():
     orders = schedule("1f1b", 64, 1024)
     timeline = simulate(orders, 1024, {"F": 1, "B": 2})
     assert timeline.makespan == (1024 + 63) * 3
-    seconds = timeit.repeat(lambda: simulate(orders, 1024, {"F": 1, "B": 2}), number=1, repeat=3)
-    assert min(seconds) < 0.2
+    run = partial(simulate, orders, 1024, {"F": 1, "B": 2})
+    assert min(timeit.repeat(run, timer=time.process_time, number=1, repeat=3)) < 0.2

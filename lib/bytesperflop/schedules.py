@@ -3,25 +3,25 @@
 ``timeline`` runs any of them by its dependencies.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from .checks import whole
+from .interleaving import interleaved, round_robin
+from .operations import Operation, Order
+from .zero_bubble import v_shape, zb_h1, zb_h2, zb_v
 
-
-class Operation(NamedTuple):
-    """One kind of work (``F`` or ``B``) on one microbatch in one stage, both from 0."""
-
-    kind: str
-    stage: int
-    microbatch: int
-
-    def __str__(self) -> str:
-        """In words, for error messages."""
-        return f"{self.kind} of microbatch {self.microbatch} on stage {self.stage}"
-
-
-Order = Sequence[Operation]
+__all__ = [
+    "CHUNKED",
+    "SCHEDULES",
+    "Operation",
+    "Order",
+    "Plan",
+    "gpipe",
+    "one_forward_one_backward",
+    "plan",
+    "schedule",
+]
 
 
 def gpipe(p: int, m: int) -> list[Order]:
@@ -73,6 +73,8 @@ def one_forward_one_backward(p: int, m: int) -> list[Order]:
 SCHEDULES: dict[str, Callable[[int, int], list[Order]]] = {
     "gpipe": gpipe,
     "1f1b": one_forward_one_backward,
+    "zb-h1": zb_h1,
+    "zb-h2": zb_h2,
 }
 
 
@@ -89,3 +91,42 @@ def schedule(name: str, p: int, m: int) -> list[Order]:
     if name not in SCHEDULES:
         raise ValueError(f"name = {name!r}: must be one of {', '.join(SCHEDULES)}")
     return SCHEDULES[name](p, m)
+
+
+class Plan(NamedTuple):
+    """A schedule that may give a device several chunks: its orders, and each chunk's device."""
+
+    orders: list[Order]
+    placement: list[int]
+
+    @property
+    def chunks(self) -> int:
+        """Chunks that one device owns."""
+        return len(self.placement) // len(self.orders)
+
+
+CHUNKED = ("interleaved", "zb-v")
+
+
+def plan(name: str, p: int, m: int, v: int = 2) -> Plan:
+    """Any schedule of the book, chunked or not, with its placement.
+
+    Args:
+        name: of ``SCHEDULES`` or of ``CHUNKED``.
+        p, m: stages and microbatches, counts.
+        v: chunks a device, for ``interleaved`` only: ZB-V has two, the others one.
+
+    Raises:
+        ValueError: no schedule has that name; or p, m or v is out of its range.
+
+    Example:
+        >>> plan("zb-v", p=2, m=4).placement, plan("gpipe", p=2, m=4).chunks
+        ([0, 1, 1, 0], 1)
+    """
+    if name == "interleaved":
+        return Plan(interleaved(p, m, v), round_robin(p, v))
+    if name == "zb-v":
+        return Plan(zb_v(p, m), v_shape(p))
+    if name not in SCHEDULES:
+        raise ValueError(f"name = {name!r}: must be one of {', '.join([*SCHEDULES, *CHUNKED])}")
+    return Plan(SCHEDULES[name](p, m), [*range(p)])
