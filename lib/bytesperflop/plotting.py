@@ -1,6 +1,5 @@
 """The house style of the figures; formulas stay in the other modules."""
 
-from collections.abc import Sequence
 from typing import Any
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
@@ -94,23 +93,27 @@ def draw_cut(ax: Any, kind: str, devices: int = 4, layers: int = 4) -> None:
     ax.tick_params(length=0)
 
 
-def gantt(ax: Any, timeline: Any, colours: Sequence[str] = (SKY, BLUE)) -> None:
-    """Draw a timeline, stage by stage: forward light, backward dark, idle time left blank."""
-    kinds = sorted({operation.kind for operation, _, _ in timeline.spans()}, reverse=True)
-    for operation, start, finish in timeline.spans():
-        colour = dict(zip(kinds, colours, strict=False))[operation.kind]
-        width = float(finish - start)
-        ax.barh(operation.stage, width, 0.86, float(start), color=colour, ec="white", lw=1)
-        ax.text(
-            float(start) + width / 2,
-            operation.stage,
-            str(operation.microbatch),
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="white" if colour == colours[-1] else "black",
-        )
+KIND_COLOURS = {"F": SKY, "B": BLUE, "I": BLUE, "W": GREEN}
+
+
+def gantt(ax: Any, timeline: Any) -> None:
+    """Draw a timeline, device by device; idle time is left blank.
+
+    Forwards are light, backwards and input gradients dark, weight gradients green; a
+    device's second chunk of the model is paler than its first. Numbers are microbatches.
+    """
+    for device, order in enumerate(timeline.orders):
+        chunks = sorted({operation.stage for operation in order})
+        for kind, stage, j in order:
+            start = float(timeline.start[kind, stage][j])
+            width = float(timeline.finish[kind, stage][j]) - start
+            later = stage != chunks[0]
+            shade = {"color": KIND_COLOURS[kind], "alpha": 0.45 if later else 1}
+            ax.barh(device, width, 0.86, start, ec="white", lw=1, **shade)
+            ink = "black" if later or kind == "F" else "white"
+            middle = {"ha": "center", "va": "center", "fontsize": 8}
+            ax.text(start + width / 2, device, str(j), color=ink, **middle)
     stages = len(timeline.orders)
     ax.set(yticks=range(stages), ylim=(stages - 0.5, -0.5), xlabel="time, units of a forward pass")
-    ax.set_ylabel("stage")
+    ax.set_ylabel("stage" if len(timeline.placement) == stages else "device")
     ax.grid(False, axis="y")
