@@ -138,12 +138,15 @@ NUMBERS = st.fractions(Fraction(1, 8), 8, max_denominator=8)
 
 
 @st.composite
-def expressions(draw, depth=3):
+def expressions(draw, depth=2):
     if depth == 0:
         leaf = draw(st.sampled_from([x, y, z, r, None]))
         return sp.Rational(draw(st.fractions(-3, 3, max_denominator=4))) if leaf is None else leaf
     one, two = draw(expressions(depth=depth - 1)), draw(expressions(depth=depth - 1))
-    kind = draw(st.sampled_from(["+", "-", "*", "max", "min", "square", "inverse", "root", "over"]))
+    kinds = ["+", "-", "*", "max", "min", "square", "inverse"]
+    if not any(power.exp.q > 1 for power in one.atoms(sp.Pow)):  # Z3 crawls on nested roots
+        kinds += ["root", "over"]
+    kind = draw(st.sampled_from(kinds))
     positive = 1 + one**2
     return {
         "+": one + two,
@@ -163,6 +166,7 @@ def z3_value(side, point):
     translate = z3_engine.Translator()
     term = translate(side)
     solver = z3.Solver()
+    solver.set("rlimit", z3_engine.RESOURCES)
     solver.add(*translate.conditions)
     for symbol, number in point.items():
         solver.add(translate.symbol(symbol) == translate.number(number))

@@ -143,16 +143,22 @@ def judge(name: str, step: Step) -> Step:
     claim = f"{step.left} {step.relation} {step.right}"
     for verdict in verdicts:
         if verdict.holds is False:
-            at = ", ".join(f"{x} = {y}" for x, y in (verdict.counterexample or {}).items())
-            raise FalseStep(
-                f"{name}: step '{step.reason}' is false: {claim} "
-                f"({verdict.engine}: {verdict.how}, at {at})",
-                verdict.counterexample or {},
-            )
+            point = verdict.counterexample or {}
+            found = f"{verdict.engine}: {verdict.how}{_values(step, point)}"
+            raise FalseStep(f"{name}: step '{step.reason}' is false:\n  {claim}\n  {found}", point)
     for verdict in verdicts:
         if verdict.holds is None and verdict.ran:
             raise UndecidedStep(
-                f"{name}: step '{step.reason}' was not decided by {verdict.engine}: "
-                f"{claim} ({verdict.how})"
+                f"{name}: step '{step.reason}' was not decided by {verdict.engine}:\n"
+                f"  {claim}\n  {verdict.how}"
             )
     return replace(step, verdicts=tuple(verdicts))
+
+
+def _values(step: Step, point: dict) -> str:
+    """Where a counterexample lies, and what the two sides are there."""
+    if not point:
+        return ""
+    at = ", ".join(f"{x} = {y}" for x, y in point.items())
+    left, right = (sympy_engine.value(side).subs(point) for side in (step.left, step.right))
+    return f" at {at}:\n  left {left}, right {right}"
