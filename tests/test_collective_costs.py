@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bytesperflop import collective_costs as costs
 from bytesperflop import ratios
+from bytesperflop.assumptions import BANDWIDTH_BOUND
 from bytesperflop.collective_bounds import (
     ALL_COMPLETE,
     FIRST_COMPLETE,
@@ -20,12 +21,19 @@ from bytesperflop.collective_bounds import (
     bus_bandwidth,
     fewest_transmissions,
 )
+from bytesperflop.collective_propositions import (
+    ADDED_ON_DEVICES,
+    ALL_REDUCE,
+    BOTH_WAYS,
+    EVEN_CHUNKS,
+)
 from bytesperflop.collectives import (
     ring_all_gather_time,
     ring_all_reduce_elements,
     ring_all_reduce_time,
     ring_reduce_scatter_time,
 )
+from bytesperflop.mutants import attack
 from bytesperflop.network import Network, all_gather, all_reduce, reduce_scatter
 from bytesperflop.network_clock import Clock, Group
 from bytesperflop.node_collectives import (
@@ -349,6 +357,46 @@ def test_nothing_sends_less_than_the_bound(collective, devices, size):
 
 def test_the_ring_meets_the_bound_on_each_device():
     assert set(summed(all_reduce, 6, 36).elements) == {Fraction(2 * 5 * 36, 6)}
+
+
+# The proposition and its assumptions
+
+
+def ratio(clock: Clock, size: int):
+    """The clock's time over that of one message of all elements, without latency."""
+    return max(clock.now) / (size * PER_ELEMENT)
+
+
+def test_the_proposition_and_each_assumption_dropped_are_what_the_clock_shows():
+    assert not attack(ALL_REDUCE.proof()).survivors
+    at = {p: 6, b: 3, B: 7, alpha: sp.Rational(17, 10)}
+
+    def free(source, to, elements):
+        return elements * PER_ELEMENT
+
+    def stated(size, *dropped):
+        return ALL_REDUCE.result(dropped).subs({**at, n: size})
+
+    def shown(size, clock):
+        all_reduce(clock, [np.ones(size)] * 6)
+        return ratio(clock, size)
+
+    assert shown(36, Clock(6, free)) == stated(36)
+    assert shown(36, uniform(6)) == stated(36, BANDWIDTH_BOUND)
+    assert shown(37, Clock(6, free)) == stated(37, EVEN_CHUNKS)  # one element too many: the worst
+    assert shown(36, OneWay(6, free)) == stated(36, BOTH_WAYS)
+    assert stated(36, ADDED_ON_DEVICES) == 1
+
+
+class OneWay(Clock):
+    """Devices that can't send while they receive: of a ring's step, even senders go first."""
+
+    def exchange(self, messages):
+        arrived = {}
+        for parity in (0, 1):
+            part = [message for message in messages if message[0] % 2 == parity]
+            arrived |= dict(zip([m[0] for m in part], super().exchange(part), strict=True))
+        return [arrived[source] for source, _, _ in messages]
 
 
 # Bandwidths

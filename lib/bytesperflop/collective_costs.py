@@ -278,17 +278,17 @@ def _paired_rounds(p: Any) -> Any:
 
 
 def hierarchical_all_reduce_time(
-    k: Any, g: Any, n: Any, b: Any, inside: tuple[Any, Any], outside: tuple[Any, Any]
+    h: Any, w: Any, n: Any, b: Any, inside: tuple[Any, Any], outside: tuple[Any, Any]
 ) -> Any:
     r"""Seconds of an all-reduce in the nodes, then across them, then in the nodes.
 
-    $2(g-1)\,\alpha_i + 2(k-1)\,\alpha_o + \left(\frac{2(g-1)}{g\,B_i}
-    + \frac{2(k-1)}{k\,g\,B_o}\right)nb$
+    $2(w-1)\,\alpha_i + 2(h-1)\,\alpha_o + \left(\frac{2(w-1)}{w\,B_i}
+    + \frac{2(h-1)}{h\,w\,B_o}\right)nb$
 
     Args:
-        k: nodes.
-        g: devices of a node, each with an adapter of its own.
-        n: elements, a multiple of k g.
+        h: nodes.
+        w: devices of a node, each with an adapter of its own.
+        n: elements, a multiple of h w.
         b: bytes per element.
         inside, outside: one-way send bandwidth of one device (byte/s) and latency of a
             message (s), in the node and between nodes.
@@ -300,9 +300,9 @@ def hierarchical_all_reduce_time(
         >>> hierarchical_all_reduce_time(2, 4, 1000, 4, inside=(1000, 1), outside=(100, 1))
         24.0
     """
-    whole(k=k, g=g)
+    whole(h=h, w=w)
     return (
-        ring_reduce_scatter_time(g, n, b, *inside)
-        + ring_all_reduce_time(k, n / g, b, *outside)
-        + ring_all_gather_time(g, n, b, *inside)
+        ring_reduce_scatter_time(w, n, b, *inside)
+        + ring_all_reduce_time(h, n / w, b, *outside)
+        + ring_all_gather_time(w, n, b, *inside)
     )
