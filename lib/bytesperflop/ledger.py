@@ -27,6 +27,7 @@ EXPECTED = {
     "microbatch-held": "other-regimes",
     "memory-held": "other-regimes",
     "batch": "what-this-does-not-say",
+    "collectives": "prerequisites/collectives",
 }
 
 
