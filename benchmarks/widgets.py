@@ -53,11 +53,10 @@ MEASURE = """async ([events, first, before]) => {
 def page_of(widget: Any) -> str:
     """A page that holds one widget as the book's pages do."""
     identity = widget.model_id
-    state = {"model_name": "AnyModel", "model_module": "anywidget", "state": widget.get_state()}
-    state["state"].pop("layout")
-    state["state"].pop("comm", None)
-    script = (ROOT / "book/_assets/scripts/static_widgets.js").read_text()
-    embedded = json.dumps({"state": {identity: state}}).replace("</", "<\\/")
+    state = {x: getattr(widget, x) for x in ("spec", "values", "dropped")} | {"_esm": 0, "_css": 1}
+    sources = [str(widget._esm), str(widget._css)]
+    script = (ROOT / "book/_ext/static_widgets.js").read_text()
+    embedded = json.dumps({"sources": sources, "state": {identity: state}}).replace("</", "<\\/")
     kind = "application/vnd.jupyter.widget"
     return (
         f'<!doctype html><meta charset="utf-8"><body><script type="{kind}-view+json">'
@@ -77,7 +76,7 @@ def main() -> None:
             page.locator("button.skip").click()
             runs: list[tuple[str, int, dict[str, int]]] = [("", 0, {})]
             if make is widgets.pipeline_timeline:
-                runs.append((", 16 x 32", 2, {"p": 16, "m": 32}))
+                runs.append((", 12 x 32", 2, {"p": 12, "m": 32}))
             for what, first, before in runs:
                 times = page.evaluate(MEASURE, [EVENTS, first, before])
                 median, late = times[EVENTS // 2], times[EVENTS * 19 // 20]

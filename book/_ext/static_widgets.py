@@ -1,12 +1,13 @@
 """Live widgets on a page without a kernel; a view that such a page cannot show fails the build."""
 
 import json
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-SCRIPT = "scripts/static_widgets.js"
+SCRIPT = Path(__file__).with_suffix(".js")
 STILL = 'class="bpf-w-static"'
 VIEW = '<script type="application/vnd.jupyter.widget-view+json">'
 
@@ -14,8 +15,8 @@ logger = logging.getLogger(__name__)
 
 
 def configure(app: Sphinx, config) -> None:
-    """Our script in place of ipywidgets' own; a widget's HTML goes before its bare view."""
-    config.nb_ipywidgets_js = {SCRIPT: {"async": "async"}}
+    """No script of ipywidgets' own; a widget's HTML goes before its bare view."""
+    config.nb_ipywidgets_js = {}
     config.nb_mime_priority_overrides = [["html", "text/html", 5]]
 
 
@@ -45,7 +46,35 @@ def check(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 logger.warning("%s: a widget would not show: %s", docname, reason)
 
 
+def embed(app: Sphinx, pagename: str, template: str, context: dict, doctree) -> None:
+    """Put state and script after the text: neither keeps a reader on a slow line waiting for it."""
+    files = app.env.nb_metadata.get(pagename, {}).get("js_files", {})
+    if doctree is None or "ipywidgets_state" not in files:
+        return
+    _, embedded = files.pop("ipywidgets_state")
+    body = json.dumps(once(json.loads(embedded["body"])["state"])).replace("</", "<\\/")
+    context["body"] += f'<script type="{embedded["type"]}">{body}</script>'
+    context["body"] += f"<script>{SCRIPT.read_text()}</script>"
+
+
+def once(models: dict[str, dict]) -> dict:
+    """The widgets' state, the scripts and styles that they share told once, by number."""
+    sources: list[str] = []
+    state = {}
+    for identity, model in models.items():
+        if "_esm" not in model["state"]:
+            continue
+        own = dict(model["state"])
+        for name in ("_esm", "_css"):
+            if own[name] not in sources:
+                sources.append(own[name])
+            own[name] = sources.index(own[name])
+        state[identity] = own
+    return {"sources": sources, "state": state}
+
+
 def setup(app: Sphinx) -> dict:
     app.connect("config-inited", configure, priority=100)
     app.connect("doctree-resolved", check)
+    app.connect("html-page-context", embed, priority=400)  # before myst_nb puts it in the head
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -65,28 +65,18 @@ class Curve:
 
     def draw(self, ax: Any, spec: Spec, values: Mapping[str, Any], dropped: list[str]) -> None:
         """Draw the lines, and a dot where the widget stands."""
-        from ..plotting import label_line
-
         over = next(x for x in spec.controls if x.symbol == self.over)
         shares = [i / _SAMPLES for i in range(_SAMPLES + 1)]
         xs = [over.low * (over.high / over.low) ** share for share in shares]
         per, factor = over.per_unit, 100 if self.style == "percent" else 1
-        for i, line in enumerate(self.lines):
+        for line in self.lines:
             ys = [spec.at({**values, over.symbol.name: x}, dropped)[line.formula] for x in xs]
             style = "--" if line.dashed else "-"
             (drawn,) = ax.plot([x / per for x in xs], [factor * y for y in ys], style)
+            drawn.set_label(line.label)
             here = spec.at(values, dropped)[line.formula]
-            colour = drawn.get_color()
-            ax.plot(values[over.symbol.name] / per, factor * here, "o", color=colour)
-            place = {"xytext": (4, 5 + 13 * i)}
-            label_line(
-                ax,
-                xs[_SAMPLES // 12] / per,
-                factor * ys[_SAMPLES // 12],
-                line.label,
-                colour,
-                **place,
-            )
+            ax.plot(values[over.symbol.name] / per, factor * here, "o", color=drawn.get_color())
+        ax.legend()
         unit = f", {over.unit}" if over.unit else ""
         percent = ", %" if self.style == "percent" else ""
         ax.set(xscale="log", yscale="log", ylabel=self.ylabel + percent)
@@ -157,16 +147,16 @@ class Gantt:
 
     def timeline(self, spec: Spec, values: Mapping[str, Any], dropped: list[str]) -> Any:
         """The same timeline by :func:`bytesperflop.timeline.simulate`."""
-        from ..schedules import schedule
         from ..timeline import simulate
 
         numbers = spec.at(values, dropped)
         p, m = values[self.stages], values[self.microbatches]
-        orders = schedule(values[self.choice], p, m)
+        orders, placement = self.orders.schedules[values[self.choice]](p, m)
         kinds = {operation.kind for order in orders for operation in order}
-        slow = [*[1] * (p - 1), numbers[self.slowest]]
-        durations = {k: [numbers[self.durations[k]] * x for x in slow] for k in sorted(kinds)}
-        return simulate(orders, m, durations, numbers[self.delay])
+        last = numbers[self.slowest]
+        share = [p / len(placement) * (last if x == p - 1 else 1) for x in placement]
+        durations = {k: [numbers[self.durations[k]] * x for x in share] for k in sorted(kinds)}
+        return simulate(orders, m, durations, numbers[self.delay], placement=placement)
 
     def draw(self, ax: Any, spec: Spec, values: Mapping[str, Any], dropped: list[str]) -> None:
         """Draw the book's own picture of it."""

@@ -38,10 +38,10 @@
     document.head.append(Object.assign(document.createElement("style"), { textContent: source }));
   };
 
-  const mount = async (view, states) => {
-    const { state } = states[JSON.parse(view.textContent).model_id];
-    style(state._css);
-    const { default: widget } = await load(state._esm);
+  const mount = async (view, { sources, state: states }) => {
+    const state = states[JSON.parse(view.textContent).model_id];
+    style(sources[state._css]);
+    const { default: widget } = await load(sources[state._esm]);
     const live = document.createElement("div");
     live.className = "bpf-w-live";
     view.after(live);
@@ -50,16 +50,9 @@
     if (still?.classList.contains("bpf-w-static")) still.classList.add("replaced");
   };
 
-  const begin = () => {
-    const found = document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]');
-    if (!found) return;
-    const states = JSON.parse(found.textContent).state;
-    for (const view of document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]'))
-      mount(view, states);
-  };
-
-  // Mathematics may still be on its way; the page's text is enough.
-  if (document.readyState === "loading")
-    document.addEventListener("readystatechange", begin, { once: true });
-  else begin();
+  // This script and the state come after the text: every view is above.
+  const found = document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]');
+  const views = document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]');
+  const embedded = JSON.parse(found.textContent);
+  for (const view of views) mount(view, embedded);
 })();
