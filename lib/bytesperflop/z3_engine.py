@@ -5,6 +5,7 @@ more than the book needs. A denominator that can vanish is refused before anythi
 """
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -126,10 +127,8 @@ def prove(relation: str, left, right, given=()) -> tuple[bool | None, str, dict 
     except Untranslatable as error:
         return None, str(error), None
     known = [*translate.conditions, *hypotheses]
-    for below, source in translate.denominators.items():
-        answer, _ = _check([*known, below == 0])
-        if answer != z3.unsat:
-            why = "can vanish" if answer == z3.sat else "could not be shown to differ from zero"
+    for source in translate.denominators.values():
+        if why := _may_vanish(source, tuple(given)):
             return None, f"the denominator {source} {why}", None
     negation = {"=": one != two, "≤": one > two, "≥": one < two}[relation]
     answer, solver = _check([*known, negation])
@@ -144,6 +143,20 @@ def prove(relation: str, left, right, given=()) -> tuple[bool | None, str, dict 
         "counterexample",
         {x: _value(model.eval(y, model_completion=True)) for x, y in variables},
     )
+
+
+@lru_cache(maxsize=4096)
+def _may_vanish(below: sp.Expr, given: tuple) -> str:
+    """Why a denominator is not known to differ from zero; empty when it is known."""
+    import z3
+
+    translate = Translator()
+    hypotheses = [translate.relation(h) for h in given]
+    zero = translate(below) == 0
+    answer, _ = _check([*translate.conditions, *hypotheses, zero])
+    if answer == z3.unsat:
+        return ""
+    return "can vanish" if answer == z3.sat else "could not be shown to differ from zero"
 
 
 def _check(formulas) -> tuple[Any, Any]:
