@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bytesperflop import ratios, zero_rules
 from bytesperflop import symbols as sym
-from bytesperflop.assumptions import BANDWIDTH_BOUND, MANY_REPLICAS
+from bytesperflop.assumptions import BANDWIDTH_BOUND
 from bytesperflop.memory import state_bytes
 from bytesperflop.network import Call, Network
 from bytesperflop.zero import passes, sent_elements, tokens_to_gather, zero_ratio
@@ -117,7 +117,7 @@ def test_each_assumption_of_the_proposition_gives_the_formula():
         values = {x.symbol: x.actual if x is dropped else x.ideal for x in rule.assumptions}
         result = rule.result([dropped] if dropped else [])
         assert sp.cancel(result - rule.formula.subs(values)) == 0
-    exact = rule.result([BANDWIDTH_BOUND, MANY_REPLICAS])
+    exact = rule.result([BANDWIDTH_BOUND, zero_rules.MANY_SHARES])
     assert exact.free_symbols >= {sym.N, sym.L, sym.p_d, sym.alpha}
     bytes_only = exact.subs(sym.alpha, 0)
     sent = sent_elements(sym.N, sym.p_d, 3) * sym.b / sym.B

@@ -28,6 +28,9 @@ EXPECTED = {
     "memory-held": "other-regimes",
     "batch": "what-this-does-not-say",
     "collectives": "prerequisites/collectives",
+    "memory": "prerequisites/training-memory",
+    "roofline": "prerequisites/roofline",
+    "zero": "beyond/zero",
 }
 
 

@@ -64,6 +64,7 @@ alpha = _define("alpha", "latency of one message", SECONDS, nonnegative=True)
 F = _define("F", "achievable FLOP rate of one device", PER_SECOND)
 B = _define("B", "achievable one-way send bandwidth of one device", BYTES_PER_SECOND)
 B_t = _define("B_t", "the same, on the link of the tensor group", BYTES_PER_SECOND)
+B_m = _define("B_m", "bandwidth of a device's own memory", BYTES_PER_SECOND)
 
 # The job
 T = _count("T", "tokens: per replica and step (data), in flight (tensor)")

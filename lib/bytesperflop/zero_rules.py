@@ -14,6 +14,23 @@ from .zero import sent_elements
 
 regathers = sp.Symbol("regathers", nonnegative=True)
 
+MANY_SHARES = Assumption(
+    "many shares",
+    "there are many replicas, so that gathering or reducing $N$ elements sends $N$",
+    "it sends $N(p_d-1)/p_d$",
+    assume.ring_share_d,
+    sp.Integer(1),
+    (p_d - 1) / p_d,
+)
+NO_SECOND_FORWARD = Assumption(
+    "no recomputation",
+    "activations are kept for the backward pass, not computed a second time",
+    "the forward pass runs twice, the second time on weights that are there already",
+    assume.recompute,
+    sp.Integer(0),
+    sp.Integer(1),
+)
+
 GATHERED_AGAIN = Assumption(
     "gathered again",
     "a layer's weights are dropped after its forward pass and gathered again for its backward",
@@ -48,15 +65,15 @@ def _zero(given: Given) -> Derivation:
 
 ZERO = Proposition(
     id="zero",
-    title="Sharded weights cost half as much again, and not by their number",
+    title="The cost of sharded weights does not depend on their number",
     chapter="beyond/zero",
     assumptions=(
         assume.BANDWIDTH_BOUND,
-        assume.MANY_REPLICAS,
+        MANY_SHARES,
         GATHERED_AGAIN,
         ONE_MICROBATCH,
         assume.WEIGHTS_ONLY,
-        assume.NO_RECOMPUTE,
+        NO_SECOND_FORWARD,
     ),
     chain=_zero,
     formula=assume.synchronisations * _COLLECTIVES * _SENT / _WORK,
@@ -99,7 +116,7 @@ def _volume(stage: int, says: str, reshard: bool = True) -> Premise:
     """Elements sent, N being the Ld² of the simulated layers."""
     return Premise(
         f"zero-{stage}-sent" if reshard else f"zero-{stage}-kept-sent",
-        f"stage {stage} sends {says} elements a replica, less $1/p_d$ of them",
+        f"stage {stage} sends $(p_d-1)/p_d$ of {says}",
         sent_elements(N, p_d, stage, k, reshard).subs(N, L * d**2),
         "a step of Adam on replicas over a wire that counts",
         _sent(stage, reshard),
@@ -123,7 +140,7 @@ SENT = (
     _volume(1, "$2N$"),
     _volume(2, "$(k+1)N$"),
     _volume(3, "$3kN$"),
-    _volume(3, "$2kN$, weights kept for the backward pass,", reshard=False),
+    _volume(3, "$2kN$ where weights are kept for the backward pass", reshard=False),
 )
 HELD = (
     _memory(0, "16"),
