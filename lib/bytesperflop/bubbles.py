@@ -91,7 +91,7 @@ def zb_h1_idle(p, forward, input_gradient, weight_gradient):
     Raises:
         ValueError: an argument out of range.
 
-    Source: Qi et al., arXiv:2401.10241, section 2, give the case of a short $t_W$.
+    Source: Qi et al., arXiv:2401.10241, give the case of a short $t_W$.
 
     Example:
         >>> zb_h1_idle(4, 1, 1, 1), zb_h1_idle(4, 1, 1, 2)

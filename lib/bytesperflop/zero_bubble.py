@@ -96,7 +96,7 @@ def zb_v(p: int, m: int) -> list[Order]:
     With fewer than 2p - 1 microbatches it is the order for 2p - 1, those beyond m left out.
     Args and errors as :func:`zb_h1`. Stages in the operations are chunks, from 0 to 2p - 1.
 
-    Source: Qi et al., arXiv:2401.10241, section 6.
+    Source: Qi et al., arXiv:2401.10241.
 
     Example:
         >>> from collections import Counter
