@@ -9,7 +9,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import sympy as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bytesperflop import bubbles, execution, interleaving, operations, schedule_errors, zero_bubble
@@ -18,7 +18,6 @@ from bytesperflop.schedules import CHUNKED, SCHEDULES, Operation, plan, schedule
 from bytesperflop.timeline import ScheduleError, messages, simulate
 from bytesperflop.zero_bubble import v_shape, zb_h1, zb_h2, zb_v
 
-unhurried = settings(deadline=None)  # two cores, and others at work
 NAMES = [*SCHEDULES, *CHUNKED]
 TIMES = st.one_of(st.integers(1, 9), st.fractions(Fraction(1, 9), 9, max_denominator=9))
 FREE = st.one_of(st.just(0), TIMES)
@@ -83,7 +82,6 @@ def by_hand(orders, placement, durations, delay, transfer):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@unhurried
 @given(data=st.data(), p=st.integers(1, 5), turns=st.integers(1, 9), v=st.integers(1, 3))
 def test_random_durations_take_the_longest_path(name, data, p, turns, v):
     m = p * min(turns, 3) if name == "interleaved" else turns
@@ -139,7 +137,6 @@ def test_interleaving_takes_its_closed_forms_for_all_sizes():
             assert Fraction(held[0], v * p) == 1 + Fraction(p - 1, p * v)
 
 
-@unhurried
 @given(p=st.integers(1, 6), turns=st.integers(1, 4), v=st.integers(1, 4), f=TIMES, b=TIMES)
 def test_interleaving_with_any_ratio_of_forward_to_backward(p, turns, v, f, b):
     orders, placement = plan("interleaved", p, p * turns, v)
@@ -229,7 +226,6 @@ def test_h1_idles_as_published_when_weight_gradients_are_short():
                 assert [timeline.peak_in_flight(r) for r in range(p)] == [p] * p
 
 
-@unhurried
 @given(p=st.integers(1, 8), more=st.integers(0, 20), f=TIMES, i=TIMES, w=TIMES)
 def test_h1_and_h2_idle_with_any_times(p, more, f, i, w):
     timeline = run("zb-h1", p, p + more, f, i, w)
@@ -270,7 +266,6 @@ def test_zero_bubble_is_zero_between_a_stages_own_ends_and_not_from_a_barrier():
             assert [timeline.peak_in_flight(r) for r in range(p)] == [2 * p] * p
 
 
-@unhurried
 @given(p=st.integers(1, 6), m=st.integers(1, 14), f=TIMES, i=TIMES, w=TIMES)
 def test_laws_of_every_schedule(p, m, f, i, w):
     for name in NAMES:
@@ -294,7 +289,6 @@ def test_a_link_carries_one_message_after_the_other():
     assert timeline.start["B", 0] == [47, 57, 67]
 
 
-@unhurried
 @given(p=st.integers(1, 5), m=st.integers(1, 10), c=TIMES)
 def test_a_link_that_is_never_full_is_a_delay(p, m, c):
     """A transfer shorter than any operation never queues."""

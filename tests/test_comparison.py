@@ -3,17 +3,15 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bytesperflop.comparison import pareto_front, run, stages_held
 from bytesperflop.schedules import CHUNKED, SCHEDULES
 
-unhurried = settings(deadline=None)  # two cores, and others at work
 POINTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30)
 
 
-@unhurried
 @given(points=POINTS)
 def test_the_front_is_what_nobody_beats(points):
     def beaten(x):
@@ -23,7 +21,6 @@ def test_the_front_is_what_nobody_beats(points):
 
 
 @pytest.mark.parametrize("name", [*SCHEDULES, *CHUNKED])
-@unhurried
 @given(p=st.integers(1, 5), turns=st.integers(1, 3), v=st.integers(1, 4))
 def test_every_schedule_does_the_same_work(name, p, turns, v):
     timeline = run(name, p, p * turns, (3, 4, 5), v=v)
