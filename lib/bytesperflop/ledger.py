@@ -31,6 +31,7 @@ EXPECTED = {
     "memory": "prerequisites/training-memory",
     "roofline": "prerequisites/roofline",
     "zero": "beyond/zero",
+    "schedules": "beyond/schedules",
 }
 
 
