@@ -18,8 +18,8 @@ class Clock(Network):
     Messages of one exchange leave together: a device sends one while it receives another.
 
     Attributes:
-        now: the time at each device, in the unit of ``seconds``.
-        Others as :class:`.network.Network`.
+        now: the time at each device, in the unit of ``seconds``; the others as in
+            :class:`.network.Network`.
 
     Args:
         devices: how many devices it joins.

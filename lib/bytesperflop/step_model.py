@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
     @property
     def total(self) -> Any:
-        """Seconds of the whole step: nothing overlaps."""
+        """Seconds of the whole step, nothing overlapped."""
         return sum(self)
 
 
@@ -139,7 +139,7 @@ def predict_step(
 def fit(
     predictions: Sequence[sp.Expr], measured: Sequence[float], unknowns: Sequence[sp.Symbol]
 ) -> dict[sp.Symbol, float]:
-    """The unknowns for which the mean of |prediction/measured − 1| is least.
+    """The unknowns for which the mean of $|prediction/measured - 1|$ is least.
 
     Predictions are linear in the unknowns, so that the mean is convex and piecewise linear,
     with a minimum where as many rows as there are unknowns are met exactly: all such

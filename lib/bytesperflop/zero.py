@@ -10,12 +10,14 @@ from .checks import non_negative, positive, whole
 def passes(stage: int, k: Any = 1, reshard: bool = True) -> Any:
     r"""How often the N parameters' worth of elements cross the wire in a step of k microbatches.
 
-    | stage | reduce-scatters | all-gathers | in all |
-    |---|---|---|---|
-    | 0, 1 | 1 | 1 | 2 |
-    | 2 | k | 1 | k + 1 |
-    | 3 | k | 2k | 3k |
-    | 3, weights kept from forward to backward | k | k | 2k |
+    ========================================  ===============  ===========  ======
+    stage                                     reduce-scatters  all-gathers  in all
+    ========================================  ===============  ===========  ======
+    0, 1                                      1                1            2
+    2                                         k                1            k + 1
+    3                                         k                2k           3k
+    3, weights kept from forward to backward  k                k            2k
+    ========================================  ===============  ===========  ======
 
     Raises:
         ValueError: a stage that is not 0 to 3, or a k that is not whole.

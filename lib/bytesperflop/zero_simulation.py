@@ -30,7 +30,7 @@ class Replica:
     gradients: list[np.ndarray] = field(default_factory=list)
 
     def elements(self) -> dict[str, int]:
-        """Elements held, by the names of :data:`bytesperflop.memory.STATE`."""
+        """Elements held, by the names of ``memory.STATE``."""
         kinds = (self.weights, self.gradients, self.master, self.first, self.second)
         return {
             name: sum(array.size for array in arrays)
