@@ -25,6 +25,7 @@ def settle_address(app: Sphinx, config) -> None:
     """The environment's SITE_URL goes before the configured address, which ends with a slash."""
     url = os.environ.get("SITE_URL", config.site_url)
     config.site_url = config.html_baseurl = url.rstrip("/") + "/" if url else ""
+    config.nitpick_ignore = [tuple(pair) for pair in config.nitpick_ignore]  # YAML has lists
 
 
 def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -128,13 +128,9 @@ def activation_bytes(
 ) -> Any:
     r"""Bytes that one device keeps of one layer's activations, a token.
 
-    ============================  ========================  ===================
-    variant                       nothing recomputed        selective
-    ============================  ========================  ===================
-    one device                    $34d + 5as$               $34d$
-    tensor parallel               $(10 + 24/t)d + 5as/t$    $(10 + 24/t)d$
-    tensor and sequence parallel  $(34d + 5as)/t$           $34d/t$
-    ============================  ========================  ===================
+    On one device $34d + 5as$, or $34d$ with selective recomputation; tensor parallel
+    $(10 + 24/t)d + 5as/t$, or $(10 + 24/t)d$; with sequence parallelism too
+    $(34d + 5as)/t$, or $34d/t$.
 
     Full recomputation keeps the layer's input, $2d$ (or $2d/t$ with sequence parallelism).
 
