@@ -31,7 +31,8 @@ EXPECTED = {
     "memory": "prerequisites/training-memory",
     "roofline": "prerequisites/roofline",
     "zero": "beyond/zero",
-    "schedules": "beyond/schedules",
+    "interleaving": "beyond/schedules",
+    "zero-bubble": "beyond/schedules",
 }
 
 
