@@ -15,9 +15,6 @@ from playwright.sync_api import sync_playwright
 from bytesperflop import widgets
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests/site"))
-import browser  # noqa: E402
-
 EVENTS = 300
 MAKE: tuple[Callable[[], Any], ...] = (
     widgets.counting,
@@ -67,6 +64,9 @@ def page_of(widget: Any) -> str:
 
 def main() -> None:
     """Print the median and the slowest of twenty, and the compressed size of the state."""
+    sys.path.insert(0, str(ROOT / "tests/site"))
+    import browser
+
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser.find(), args=["--no-sandbox"])
         for make in MAKE:

@@ -88,9 +88,19 @@ def begin(app: Sphinx) -> None:
         build_wheel(Path(app.outdir))
 
 
+def defer_search(outdir: Path) -> None:
+    """The theme fetches the search index before the text, and needs it only after."""
+    early = re.compile(r'<script (src="[^"]*(?:searchtools|language_data|searchindex)\.js)')
+    for page in outdir.rglob("*.html"):
+        if page.name != "search.html":
+            text = page.read_text(encoding="utf-8")
+            page.write_text(early.sub(r"<script defer \1", text), encoding="utf-8")
+
+
 def finish(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         copy_mathjax(Path(app.outdir))
+        defer_search(Path(app.outdir))
 
 
 def setup(app: Sphinx) -> dict:

@@ -545,19 +545,6 @@ def test_weight(visit, served, book):
     assert sum(sent.values()) < 750_000, sorted(sent.items(), key=lambda x: -x[1])[:8]
 
 
-def test_usable_within_two_seconds_on_a_slow_line(visit, served):
-    """1.6 Mbit/s, 150 ms there and back, nothing cached: the first slider can be moved."""
-    seen = visit()
-    session = seen.context.new_cdp_session(seen.page)
-    session.send("Network.enable")
-    rate = 1.6e6 / 8
-    line = {"offline": False, "latency": 150, "downloadThroughput": rate, "uploadThroughput": rate}
-    session.send("Network.emulateNetworkConditions", line)
-    seen.page.goto(f"{served}/page.html", wait_until="commit")
-    seen.page.locator("section.bpf-w button.skip").first.wait_for()
-    assert seen.page.evaluate("performance.now()") < 2000
-
-
 # Every view is one that shows
 
 PLAIN = """
