@@ -103,11 +103,10 @@ def ledger_row(record: dict, link: Callable[[str], nodes.Node]) -> list[list[nod
     statement = record["statement"].strip("$")
     engines = ", ".join(f"{steps} steps by {name}" for name, steps in record["engines"].items())
     decided = paragraph(nodes.strong("", "Decided: "), nodes.Text(engines))
-    checked = [decided, *premises(record), *compared(record)]
-    needs = [paragraph(link(name)) for name in record["depends"]]
+    checked = [decided, *premises(record), *compared(record), *needed(record, link)]
     title = paragraph(link(record["id"]), nodes.Text(" "), *prose(record["title"]))
     formula = paragraph(nodes.math(statement, rf"\displaystyle {statement}"))
-    return [[title, formula], checked, needs or [paragraph(nodes.Text("nothing"))]]
+    return [[title, formula], checked]
 
 
 def premises(record: dict) -> Iterable[nodes.Node]:
@@ -119,6 +118,14 @@ def premises(record: dict) -> Iterable[nodes.Node]:
         )
     for run, names in by_run.items():
         yield paragraph(nodes.strong("", "Counted: "), *prose(f"{'; '.join(names)}; by {run}"))
+
+
+def needed(record: dict, link: Callable[[str], nodes.Node]) -> list[nodes.Node]:
+    """The propositions that this one rests on, linked."""
+    if not record["depends"]:
+        return []
+    links = [part for name in record["depends"] for part in (nodes.Text(", "), link(name))]
+    return [paragraph(nodes.strong("", "Rests on: "), *links[1:])]
 
 
 def compared(record: dict) -> list[nodes.Node]:
@@ -152,7 +159,7 @@ def total(records: list[dict]) -> list[list[nodes.Node]]:
 
 ENGINES = ("SymPy", "Z3", "measurement")
 KINDS: dict[str, tuple[list[str], Callable]] = {
-    "ledger": (["Proposition", "What checked it", "Rests on"], ledger_row),
+    "ledger": (["Proposition", "What checked it"], ledger_row),
     "mutants": (["Proposition", "Mutants", *ENGINES, "Survivors"], mutants_row),
 }
 

@@ -109,8 +109,10 @@ def enter(
     told = [
         {"name": p.says, "checked_by": p.counted_by, "points": _sizes(p.verify())} for p in premises
     ]
-    attacks = [attack(proof) for proof in proofs] + [premise.attack() for premise in premises]
-    total = sum(attacks, Attack(id))
+    attacks = [attack(proof) for proof in proofs]
+    for each in attacks:
+        each.survivors = [f"{each.name}, {label}" for label in each.survivors]
+    total = sum([*attacks, *(premise.attack() for premise in premises)], Attack(id))
     mutants = {"tried": total.tried, "by": dict(total.by), "survivors": total.survivors}
     chapter = EXPECTED[id]
     record = Record(
