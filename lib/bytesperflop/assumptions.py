@@ -204,22 +204,19 @@ class Proposition:
         """What becomes of the proposition when assumptions are dropped."""
         if not dropped:
             raise Malformed(f"{self.id}: name at least one assumption to drop")
-        return Broken(self, dropped, self.result(), self.proof(dropped))
+        name = f"{self.title}, without: {', '.join(map(str, dropped))}"
+        return Broken(name, self, dropped, self.result(), self.proof(dropped))
 
 
 @dataclass(frozen=True)
 class Broken(rendering.Shown):
     """A proposition without some of its assumptions, beside the proposition itself."""
 
+    name: str
     proposition: Proposition
     dropped: tuple[Assumption, ...]
     held: sp.Expr
     proof: Derivation
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """What was dropped."""
-        return f"{self.proposition.title}, without: {', '.join(map(str, self.dropped))}"
 
     @property
     def result(self) -> sp.Expr:

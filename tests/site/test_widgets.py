@@ -313,7 +313,10 @@ def test_drag(open_page):
 
 def test_a_slider_that_does_nothing_until_latency_is_switched_on(open_page):
     widget, _ = open_page("data-ratio")
-    number = lambda: re.search(r"busy ([\d.,]+ %)", widget.says)[1]  # noqa: E731
+
+    def number():
+        return re.search(r"busy ([\d.,]+ %)", widget.says)[1]
+
     held = number()
     widget.type("N", "0.01")
     assert number() == held
