@@ -88,19 +88,21 @@ def begin(app: Sphinx) -> None:
         build_wheel(Path(app.outdir))
 
 
-def defer_search(outdir: Path) -> None:
-    """The theme fetches the search index before the text, and needs it only after."""
-    early = re.compile(r'<script (src="[^"]*(?:searchtools|language_data|searchindex)\.js)')
+def drop_search_index(outdir: Path) -> None:
+    """The theme loads the search index on every page, for a search as you type that is off."""
+    unused = re.compile(
+        r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
+    )
     for page in outdir.rglob("*.html"):
         if page.name != "search.html":
             text = page.read_text(encoding="utf-8")
-            page.write_text(early.sub(r"<script defer \1", text), encoding="utf-8")
+            page.write_text(unused.sub("", text), encoding="utf-8")
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         copy_mathjax(Path(app.outdir))
-        defer_search(Path(app.outdir))
+        drop_search_index(Path(app.outdir))
 
 
 def setup(app: Sphinx) -> dict:
